@@ -1,0 +1,78 @@
+/*
+ * mem.c: the only place that asks the system for heap memory. Blocks are zeroed and aligned to 64 bytes (a cache line,
+ * and a whole AVX-512 register), and every request is counted, so that tests can prove that a warm translator
+ * allocates nothing and can let the n-th request fail.
+ */
+#include "base/mem.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MEM_ALIGN 64
+
+static atomic_long n_allocations;
+static atomic_long fail_after = -1;
+
+/* True when a test wants this very request to fail. */
+static bool must_fail(void)
+{
+    long left = atomic_load(&fail_after);
+    while (left >= 0) {
+        if (atomic_compare_exchange_weak(&fail_after, &left, left - 1))
+            return left == 0;
+    }
+    return false;
+}
+
+void *mem_alloc(size_t size, struct tfm_error *err)
+{
+    atomic_fetch_add(&n_allocations, 1);
+    void *block = NULL;
+    size_t rounded = ((size > 0 ? size : 1) + MEM_ALIGN - 1) / MEM_ALIGN * MEM_ALIGN; /* 0 where it wraps */
+    if (rounded >= size && !must_fail())
+        block = aligned_alloc(MEM_ALIGN, rounded);
+    if (block == NULL) {
+        err_set(err, TFM_ENOMEM, "no memory for a block of %zu bytes", size);
+        return NULL;
+    }
+    return memset(block, 0, rounded);
+}
+
+void *mem_grow(void *block, size_t old_count, size_t new_count, size_t element, struct tfm_error *err)
+{
+    if (block != NULL && new_count <= old_count)
+        return block;
+    if (element != 0 && new_count > SIZE_MAX / element) {
+        err_set(err, TFM_ENOMEM, "no memory for %zu elements of %zu bytes", new_count, element);
+        return NULL;
+    }
+    void *grown = mem_alloc(new_count * element, err);
+    if (grown != NULL && block != NULL) {
+        memcpy(grown, block, old_count * element);
+        mem_free(block);
+    }
+    return grown;
+}
+
+char *mem_strdup(const char *text, struct tfm_error *err)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = mem_alloc(size, err);
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
+void mem_free(void *block)
+{
+    free(block);
+}
+
+long mem_allocations(void)
+{
+    return atomic_load(&n_allocations);
+}
+
+void mem_fail_after(long n)
+{
+    atomic_store(&fail_after, n);
+}
