@@ -1,0 +1,39 @@
+/*
+ * config.h: the architecture and conventions of a model, read once from config.json (tfm-model(5)). Field names are
+ * those of Hugging Face's Marian configuration where one exists.
+ */
+#ifndef TFM_MODEL_CONFIG_H
+#define TFM_MODEL_CONFIG_H
+
+#include "base/json.h"
+#include "num/kern.h"
+
+#define CONFIG_FORMAT_VERSION 1
+#define CONFIG_MAX_LAYERS 64
+
+struct config {
+    int encoder_layers, decoder_layers;
+    int d_model;                     /* D */
+    int heads;                       /* H, divides D */
+    int ffn_dim;                     /* F */
+    enum kern_act activation;        /* activation_function: "relu", "gelu" or "silu" */
+    bool pre_norm;                   /* normalize_before */
+    double norm_epsilon;             /* layer_norm_eps */
+    bool scale_embedding;            /* embeddings times sqrt(D) */
+    int source_vocab_size, vocab_size; /* source side; target side */
+    enum tfm_tie tie;                /* tie_embeddings: "all", "target" or "none" */
+    int eos_token_id, unk_token_id, decoder_start_token_id;
+    double dropout, attention_dropout, activation_dropout; /* as trained */
+};
+
+/* Checks what no single field can tell: heads divide d_model, ids inside the vocabulary, tying possible. */
+enum tfm_status config_check(const struct config *config, const char *path, struct tfm_error *err);
+enum tfm_status config_read(struct config *config, const char *path, struct tfm_error *err);
+/* `training` (may be NULL) is kept as the field "training": the provenance, an object free in form. */
+enum tfm_status config_write(const struct config *config, const json_t *training, const char *path,
+                             struct tfm_error *err);
+
+/* Fills in "tiny", "small" or "base". False when the name is unknown. */
+bool config_preset(struct config *config, const char *name);
+
+#endif

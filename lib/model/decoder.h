@@ -1,0 +1,45 @@
+/*
+ * decoder.h: the stack of decoder layers: over whole targets at once (training, scoring, explaining), or one step of many
+ * hypotheses against a cache (translation). Both run the same blocks, and a step gives the same bits as the whole.
+ */
+#ifndef TFM_MODEL_DECODER_H
+#define TFM_MODEL_DECODER_H
+
+#include "model/encoder.h"
+
+struct decoder_acts {
+    int n_source;
+    int *ids, *positions; /* inputs: the start symbol, then the target shifted by one */
+    struct block_input in;
+    struct block_acts *layers;
+    real *norm_in, *norm_stats;
+    const real *memory;
+};
+
+/* hidden [Nt, D] for the targets (each with its </s>), teacher-forced: row t of a sentence predicts target t. source gives
+ * the sentences' ranges in memory [Ns, D]. */
+void decoder_forward(real *hidden, struct decoder_acts *acts, const struct tokens *target, const struct tokens *source,
+                     const real *memory, const struct net *net, const struct run *run);
+
+/* dmemory [Ns, D] overwritten. */
+void decoder_backward(real *dmemory, struct weights *grad, const real *dhidden, const struct decoder_acts *acts,
+                      const struct net *net, const struct run *run);
+
+/* Keys and values of a running search. */
+struct decoder_cache {
+    int capacity;                               /* rows of each self block */
+    struct block_cache self[CONFIG_MAX_LAYERS]; /* kv [capacity, 2D] */
+    real *cross_kv[CONFIG_MAX_LAYERS];          /* [Ns, 2D] */
+};
+
+/* Takes a cache for `capacity` rows from the run's arena and computes the cross keys and values of memory [Ns, D]. */
+void decoder_start(struct decoder_cache *cache, const real *memory, int n_source, int capacity, const struct net *net,
+                   const struct run *run);
+
+/* One step: hidden [n, D] for the n last tokens `ids` at `positions`. Row i's self segment lists the cache rows of its
+ * ancestors and, last, its own new row: the i-th new row is number cache->self[0].n_rows + i (before the call). Cross
+ * segments group the rows of one sentence. The scratch of the call is given back; the new rows stay in the cache. */
+void decoder_step(real *hidden, struct decoder_cache *cache, const int *ids, const int *positions,
+                  const struct block_input *in, const struct net *net, const struct run *run);
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * encoder.h: the stack of encoder layers over source tokens.
+ */
+#ifndef TFM_MODEL_ENCODER_H
+#define TFM_MODEL_ENCODER_H
+
+#include "model/net.h"
+#include "nn/tokens.h"
+
+struct encoder_acts {
+    const struct tokens *tokens;
+    int *positions;
+    struct block_input in;
+    struct block_acts *layers;
+    real *norm_in, *norm_stats; /* pre-norm's final norm */
+};
+
+/* memory [N, D]. With run->keep, acts must be there and its parts come from run->arena; else acts may be NULL. */
+void encoder_forward(real *memory, struct encoder_acts *acts, const struct tokens *source, const struct net *net,
+                     const struct run *run);
+void encoder_backward(struct weights *grad, const real *dmemory, const struct encoder_acts *acts, const struct net *net,
+                      const struct run *run);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * net.h: the layers of a model, ready to run: what params.def names, put together into linears, norms and blocks.
+ */
+#ifndef TFM_MODEL_NET_H
+#define TFM_MODEL_NET_H
+
+#include "model/block.h"
+
+struct net {
+    const struct config *config;
+    struct linear source_embed, target_embed; /* [Vs, D], [V, D] */
+    struct linear unembed;                    /* [V, D] and final_logits_bias */
+    real embed_scale;
+    real dropout; /* of the embeddings */
+    struct norm encoder_norm, decoder_norm;   /* pre-norm only */
+    struct block encoder[CONFIG_MAX_LAYERS], decoder[CONFIG_MAX_LAYERS];
+};
+
+/* Points the layers at weights. The net refers to both and copies nothing. Dropout comes from the config and takes part
+ * only when a run says so. */
+void net_bind(struct net *net, const struct config *config, const struct weights *weights);
+
+/* Packs every matrix for translation into `packed` (net_packed_size reals) and points the layers there; vectors stay
+ * where they are. The unpacked matrices are not used any more. */
+size_t net_packed_size(const struct config *config);
+void net_pack(struct net *net, real *packed);
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * params.h: the model's named tensors. params_list expands params.def for a configuration into a table of names, shapes
+ * and offsets into one block of reals; parameters, gradients, averages and moments are parallel blocks of that layout.
+ * params_bind points a struct weights into any such block, so a gradient has the same names as its weight.
+ */
+#ifndef TFM_MODEL_PARAMS_H
+#define TFM_MODEL_PARAMS_H
+
+#include "model/config.h"
+
+enum param_init { INIT_ZERO, INIT_ONE, INIT_XAVIER, INIT_EMBED };
+
+struct param {
+    char name[64];
+    int rows, cols;     /* a vector has rows 1 */
+    bool is_vector;
+    size_t offset;      /* reals from the start of the block */
+    enum param_init init;
+    bool quantisable;
+};
+
+struct params {
+    struct param *list;
+    int n;
+    size_t size; /* reals in a block */
+};
+
+/* Pointers into a block; those a configuration has no tensor for are NULL. A layer of the encoder has no cross_*. */
+struct layer_weights {
+#define PARAM(group, field, ...) PARAM_##group(field)
+#define PARAM_MODEL(field)
+#define PARAM_ENCODER(field)
+#define PARAM_DECODER(field) real *field;
+#include "model/params.def"
+#undef PARAM_MODEL
+#undef PARAM_DECODER
+};
+
+struct weights {
+#define PARAM_MODEL(field) real *field;
+#define PARAM_DECODER(field)
+#include "model/params.def"
+#undef PARAM
+#undef PARAM_MODEL
+#undef PARAM_ENCODER
+#undef PARAM_DECODER
+    struct layer_weights encoder[CONFIG_MAX_LAYERS], decoder[CONFIG_MAX_LAYERS];
+};
+
+enum tfm_status params_list(struct params *params, const struct config *config, struct tfm_error *err);
+void params_release(struct params *params);
+void params_bind(struct weights *weights, const struct config *config, real *block);
+const struct param *params_find(const struct params *params, const char *name); /* NULL: none */
+
+/* First values: Xavier uniform (Glorot and Bengio 2010) for matrices, query, key and value each for themselves; normal
+ * with deviation D^-1/2 for embeddings. */
+void params_init(const struct params *params, real *block, uint64_t seed);
+
+#endif

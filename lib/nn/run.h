@@ -1,0 +1,24 @@
+/*
+ * run.h: what a forward or backward pass runs with. Translation, training and explaining run the same code; they differ
+ * in this struct only.
+ */
+#ifndef TFM_NN_RUN_H
+#define TFM_NN_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/tap.h"
+#include "num/kern.h"
+
+struct run {
+    struct arena *arena;
+    const struct kern *kern;
+    const struct tap *tap; /* NULL: nobody looks */
+    bool keep;             /* keep activations for a backward pass; weights multiply through BLAS */
+    bool dropout;          /* training: drop */
+    uint64_t seed;         /* of this update's dropout: rng_key(seed, update, 0, 0) */
+};
+
+#endif

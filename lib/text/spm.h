@@ -1,0 +1,48 @@
+/*
+ * spm.h: SentencePiece in C: tokenising, detokenising and training (Kudo and Richardson 2018). spm.cc is the only C++
+ * file of the project; exceptions and failures end there. A struct spm is read-only and shared by threads.
+ */
+#ifndef TFM_TEXT_SPM_H
+#define TFM_TEXT_SPM_H
+
+#include "base/str.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct spm;
+
+enum tfm_status spm_open(struct spm **spm, const char *path, struct tfm_error *err);
+void spm_free(struct spm *spm);
+
+int spm_size(const struct spm *spm);
+int spm_eos(const struct spm *spm); /* -1 where the vocabulary has none */
+int spm_unk(const struct spm *spm);
+const char *spm_piece(const struct spm *spm, int id); /* as in the vocabulary, with U+2581 for a space */
+bool spm_is_word_start(const struct spm *spm, int id);
+
+/* Appends the pieces' ids (no </s>). Invalid UTF-8 is replaced by U+FFFD before; NUL bytes count as spaces. */
+enum tfm_status spm_encode(const struct spm *spm, const char *text, size_t len, struct ints *ids,
+                           struct tfm_error *err);
+/* Appends the text of the pieces; control pieces such as </s> give nothing. */
+enum tfm_status spm_decode(const struct spm *spm, const int *ids, size_t n, struct str *text, struct tfm_error *err);
+
+struct spm_train_options {
+    const char *const *files; /* plain UTF-8 text, one sentence a line */
+    int n_files;
+    const char *model_path;   /* written atomically */
+    int vocab_size;
+    const char *type;         /* "unigram" or "bpe" */
+    int threads;
+};
+
+/* Ids as in Marian: </s> 0, <unk> 1, no <s>, no padding; all characters covered. A vocabulary size that the text
+ * cannot fill is lowered (unigram: soft limit) rather than refused. */
+enum tfm_status spm_train(const struct spm_train_options *options, struct tfm_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

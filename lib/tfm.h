@@ -1,0 +1,267 @@
+/*
+ * tfm.h: the public interface of libtfm, which trains, runs and explains Transformer translation models.
+ *
+ * Example: translate two lines with a model folder (compiled and run by the tests).
+ *
+ *     #include <stdio.h>
+ *     #include <tfm.h>
+ *
+ *     int main(int argc, char **argv)
+ *     {
+ *         const char *lines[] = { "Good morning.", "Where is the station?" };
+ *         struct tfm_error err;
+ *         struct tfm_translate_options options;
+ *         struct tfm_model *model = NULL;
+ *         struct tfm_translator *translator = NULL;
+ *         const struct tfm_translation *result = NULL;
+ *         int failed = 1;
+ *
+ *         tfm_translate_options_init(&options);
+ *         if (tfm_model_open(&model, argc > 1 ? argv[1] : "models/en-de", &err) == TFM_OK &&
+ *             tfm_translator_new(&translator, model, &options, &err) == TFM_OK &&
+ *             tfm_translate(translator, lines, 2, &result, &err) == TFM_OK) {
+ *             for (int i = 0; i < 2; i++)
+ *                 puts(result[i].hypotheses[0].text);
+ *             failed = 0;
+ *         } else {
+ *             fprintf(stderr, "%s\n", err.message);
+ *         }
+ *         tfm_translator_free(translator);
+ *         tfm_model_free(model);
+ *         return failed;
+ *     }
+ *
+ * Rules that hold everywhere: text is UTF-8; a function that can fail returns an enum tfm_status and writes one
+ * sentence (what was found, what was expected, what to do) into the struct tfm_error given last; the library
+ * prints nothing, never exits, and reads no environment variable except TFM_CPU. Strings handed out belong to
+ * the object that gave them. A model may be shared by all threads; a translator belongs to one thread at a time.
+ *
+ * This header includes nothing of the project, so every file of the library may use the types that it names.
+ */
+#ifndef TFM_H
+#define TFM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TFM_VERSION "0.1.0"
+
+#if defined(__GNUC__)
+#define TFM_API __attribute__((visibility("default")))
+#else
+#define TFM_API
+#endif
+
+/* ---- errors ---- */
+
+enum tfm_status {
+    TFM_OK = 0,
+    TFM_EINVAL,    /* an option or argument that makes no sense */
+    TFM_EIO,       /* a file could not be opened, read or written */
+    TFM_EFORMAT,   /* a file does not hold what it should */
+    TFM_ENOMEM,    /* memory could not be had */
+    TFM_EDIVERGED, /* training met a NaN or an infinite value */
+    TFM_ESTOPPED,  /* the caller asked to stop; everything was saved */
+};
+
+struct tfm_error {
+    enum tfm_status status;
+    char message[1000]; /* one sentence without a final newline */
+};
+
+TFM_API const char *tfm_version(void);
+
+/* ---- the machine ---- */
+
+/* Lets the library use at most the kernels of one tier: "ref", "avx2", "vnni" or "auto". It can only take features
+ * away. Applies to models opened and trainings started afterwards; the environment variable TFM_CPU does the same. */
+TFM_API enum tfm_status tfm_set_cpu(const char *tier, struct tfm_error *err);
+TFM_API const char *tfm_cpu(void); /* the tier in use */
+
+/* ---- models ---- */
+
+struct tfm_model;
+
+/* Opens a model folder (see tfm-model(5)). The model is read-only from then on. */
+TFM_API enum tfm_status tfm_model_open(struct tfm_model **model, const char *folder, struct tfm_error *err);
+TFM_API void tfm_model_free(struct tfm_model *model);
+
+/* ---- translation ---- */
+
+struct tfm_translate_options {
+    int beam_size;           /* hypotheses kept a step; 1 is greedy search. Default 5 */
+    float normalize;         /* score / length^normalize ranks finished hypotheses; 0 is the plain sum. Default 1 */
+    float max_length_factor; /* target pieces at most: factor * source pieces + 10. Default 3 */
+    int max_length;          /* source pieces translated in one go; a longer line is cut at words, translated in
+                                parts and joined again. Default 500 */
+    int n_best;              /* hypotheses returned a line, at most beam_size. Default 1 */
+    bool allow_unk;          /* may produce the unknown piece. Default false */
+    int mini_batch;          /* sentences decoded together by a worker. Default 64 */
+    int threads;             /* workers; 0 is one a core. Default 0 */
+};
+
+struct tfm_hypothesis {
+    const char *text;           /* without line end */
+    double score;               /* sum of the pieces' log-probabilities (natural logarithm), </s> included */
+    double normalized_score;    /* score / n_pieces^normalize */
+    int n_pieces;               /* pieces, </s> included */
+    const int *pieces;          /* [n_pieces] ids in the target vocabulary */
+    const float *piece_scores;  /* [n_pieces] log-probabilities */
+};
+
+struct tfm_translation {
+    int n_hypotheses; /* >= 1; best first. A blank line has one empty hypothesis */
+    const struct tfm_hypothesis *hypotheses;
+    bool limited; /* the length limit ended the best hypothesis */
+    int n_parts;  /* > 1: the line was longer than max_length and translated in parts */
+};
+
+struct tfm_translator;
+
+TFM_API void tfm_translate_options_init(struct tfm_translate_options *options);
+TFM_API enum tfm_status tfm_translator_new(struct tfm_translator **translator, const struct tfm_model *model,
+                                           const struct tfm_translate_options *options, struct tfm_error *err);
+TFM_API void tfm_translator_free(struct tfm_translator *translator);
+
+/* Translates n lines (without line ends; a line with only white space gives an empty text). result[0..n-1] are in
+ * the order of the lines and stay valid until the next call on this translator. The text of a line does not depend
+ * on the other lines, on the batch size, on the number of threads or on the CPU. */
+TFM_API enum tfm_status tfm_translate(struct tfm_translator *translator, const char *const *lines, size_t n,
+                                      const struct tfm_translation **result, struct tfm_error *err);
+
+/* ---- training ---- */
+
+enum tfm_unit { TFM_UPDATES, TFM_EPOCHS, TFM_TARGET_TOKENS };
+
+struct tfm_interval { /* an amount of training: "10e", "100Ku", "1Gt" */
+    double amount;    /* 0: never */
+    enum tfm_unit unit;
+};
+
+enum tfm_tie { TFM_TIE_ALL, TFM_TIE_TARGET, TFM_TIE_NONE };
+
+enum tfm_event_kind {
+    TFM_EVENT_NOTE,     /* `text` says what happened (vocabulary trained, pairs left out, resumed, stopped early) */
+    TFM_EVENT_PROGRESS, /* every disp_freq */
+    TFM_EVENT_VALID,    /* one metric of a validation */
+    TFM_EVENT_SAVED,    /* `text` is the checkpoint's folder */
+};
+
+struct tfm_train_event {
+    enum tfm_event_kind kind;
+    const char *text;
+    long update;
+    long epoch;               /* from 1 */
+    long sentences;           /* pairs seen in this epoch */
+    double target_tokens;     /* seen in all */
+    double loss;              /* PROGRESS: label-smoothed cross-entropy a target token since the last one (nats) */
+    double learn_rate;
+    double gradient_norm;     /* of the last update, before clipping */
+    double tokens_per_second; /* source + target since the last PROGRESS */
+    double seconds;           /* of training, all runs together */
+    double seconds_left;      /* estimate; negative when unknown */
+    const char *metric;       /* VALID: "ce" or "bleu" */
+    double value;
+    bool best;                /* VALID: the best so far */
+    int stalled;              /* VALID: validations since the best */
+};
+
+struct tfm_train_options {
+    /* data */
+    const char *model;         /* the folder to write: required */
+    const char *source;        /* source side of the corpus, plain or gzip */
+    const char *target;        /* target side */
+    const char *tsv;           /* or one file with source<TAB>target a line */
+    const char *valid_source, *valid_target, *valid_tsv;
+    const char *source_vocab, *target_vocab; /* SentencePiece models; NULL: trained on the corpus */
+    int vocab_size;            /* pieces of a vocabulary trained here. Default 8000 */
+    const char *vocab_type;    /* "unigram" (default) or "bpe" */
+    int max_length;            /* longer pairs (pieces) are left out. Default 150 */
+    /* architecture; 0 (or a negative dropout) takes the preset's value */
+    const char *preset;        /* "tiny", "small" or "base" */
+    int encoder_layers, decoder_layers, dim_model, dim_ffn, heads;
+    bool pre_norm;
+    enum tfm_tie tie;          /* TFM_TIE_ALL needs one vocabulary for both sides */
+    float dropout, attention_dropout, activation_dropout;
+    /* optimiser */
+    int mini_batch_words;      /* target pieces an update, about. Default 4096 */
+    double learn_rate;         /* peak. 0 takes the preset's value */
+    struct tfm_interval lr_warmup; /* linear rise, then lr * sqrt(warmup / update). 0 takes the preset's value */
+    float label_smoothing;     /* Default 0.1 */
+    float clip_norm;           /* 0: off. Default 1 */
+    uint64_t seed;             /* Default 1 */
+    /* run */
+    struct tfm_interval after; /* stop after. Default 20 epochs */
+    struct tfm_interval disp_freq, valid_freq, save_freq;
+    int early_stopping;        /* stop after so many validations without a new best; 0: off. Default 10 */
+    const char *valid_metrics; /* "ce", "bleu" or "ce,bleu" (default); the last one named decides early stopping */
+    float exponential_smoothing; /* the model validated and exported is a running mean of the weights that moves by
+                                  this part an update; 0: off. Default 0.001 */
+    bool f16;                  /* export weights as F16 (default) rather than F32 */
+    int threads;               /* 0: one a core */
+    /* what the caller wants to be told */
+    void (*event)(void *user, const struct tfm_train_event *event);
+    void *user;
+    volatile const int *stop;  /* a signal number stored here ends training after the update, saved: TFM_ESTOPPED */
+};
+
+/* Fills in the defaults. */
+TFM_API void tfm_train_options_init(struct tfm_train_options *options);
+
+/* Trains a model, or goes on with the training that the folder holds; see tfm-train(1). */
+TFM_API enum tfm_status tfm_train(const struct tfm_train_options *options, struct tfm_error *err);
+
+/* ---- a look inside ---- */
+
+/* One intermediate value of the model, as an observer is shown it: a matrix of rows of floats. */
+struct tfm_value {
+    const char *name;  /* the name in tfm-inspect(1), such as "encoder.layers.0.self_attn.weights" */
+    int layer;         /* -1 where it belongs to no layer */
+    int head;          /* -1 where it belongs to no head */
+    int rows, cols;
+    int stride;        /* floats from one row to the next */
+    const float *data; /* valid during the call only */
+};
+
+typedef void tfm_observer(void *user, const struct tfm_value *value);
+
+/* Runs the model over one source line and a target line (NULL: translated first, greedily) and shows every named
+ * value on the way to the observer. Observing changes no digit of any of them. */
+TFM_API enum tfm_status tfm_observe(const struct tfm_model *model, const char *source, const char *target,
+                                    tfm_observer *observer, void *user, struct tfm_error *err);
+
+enum tfm_format { TFM_TEXT, TFM_JSON, TFM_TSV, TFM_NPY };
+enum tfm_part { TFM_ENCODER, TFM_DECODER, TFM_CROSS };
+
+/* Writes what the model is: architecture, vocabularies, every tensor (TFM_TEXT or TFM_JSON). */
+TFM_API enum tfm_status tfm_describe(const struct tfm_model *model, enum tfm_format format, FILE *out,
+                                     struct tfm_error *err);
+
+struct tfm_attention_options {
+    enum tfm_part part; /* encoder self-attention, decoder self-attention, or decoder over encoder (default) */
+    int layer;          /* from 0; -1: all */
+    int head;           /* from 0; -1: all */
+    enum tfm_format format;
+    int width;          /* TFM_TEXT: columns of the terminal; 0: 100 */
+    bool color;         /* TFM_TEXT: with ANSI colours */
+};
+
+TFM_API void tfm_attention_options_init(struct tfm_attention_options *options);
+
+/* Writes attention weights with their pieces. target NULL: translated first (beam 5). TFM_NPY writes one array
+ * [layers, heads, queries, keys] of float32. */
+TFM_API enum tfm_status tfm_attention(const struct tfm_model *model, const char *source, const char *target,
+                                      const struct tfm_attention_options *options, FILE *out,
+                                      struct tfm_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
