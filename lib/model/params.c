@@ -1,0 +1,162 @@
+/*
+ * params.c: expands params.def, the one list of a model's tensors, into a table (params_list) and into pointers
+ * (params_bind). Both are the same walk over the list: the model's own tensors, then the encoder's layers, then the
+ * decoder's, each tensor right behind the one before, so that a table and a struct weights cannot disagree.
+ * First values: Glorot and Bengio 2010 for matrices, Vaswani et al. 2017 (normal, deviation D^-1/2) for embeddings.
+ */
+#include "model/params.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+
+struct walk {
+    struct param *list; /* filled in, or NULL: only counted */
+    int n;
+    size_t size;        /* reals up to here */
+    real *block;        /* what fields point into */
+    char prefix[40];    /* of the names of this layer */
+};
+
+/* Visits one tensor: appends it to the table and points the field at it. */
+static void walk_param(struct walk *walk, real **field, bool is_present, const char *name, int rows, int cols,
+                       enum param_init init, bool quantisable)
+{
+    if (!is_present)
+        return;
+    if (walk->list != NULL) {
+        struct param *param = &walk->list[walk->n];
+        int len = snprintf(param->name, sizeof(param->name), "%s%s", walk->prefix, name);
+        assert(len > 0 && (size_t)len < sizeof(param->name));
+        (void)len;
+        param->rows = rows;
+        param->cols = cols;
+        param->is_vector = init == INIT_ZERO || init == INIT_ONE;
+        param->offset = walk->size;
+        param->init = init;
+        param->quantisable = quantisable;
+    }
+    if (walk->block != NULL)
+        *field = walk->block + walk->size;
+    walk->n++;
+    walk->size += (size_t)rows * (size_t)cols;
+}
+
+#define PARAM(group, ...) PARAM_##group(__VA_ARGS__)
+#define PARAM_VISIT(field, name, rows, cols, init, quantisable, is_present) \
+    walk_param(walk, &w->field, is_present, name, rows, cols, init, quantisable);
+#define PARAM_SKIP(...)
+
+#define PARAM_MODEL PARAM_VISIT
+#define PARAM_ENCODER PARAM_SKIP
+#define PARAM_DECODER PARAM_SKIP
+static void walk_model(struct walk *walk, struct weights *w, const struct config *c)
+{
+#include "model/params.def"
+}
+#undef PARAM_MODEL
+#undef PARAM_ENCODER
+
+#define PARAM_MODEL PARAM_SKIP
+#define PARAM_ENCODER PARAM_VISIT
+static void walk_encoder_layer(struct walk *walk, struct layer_weights *w, const struct config *c)
+{
+#include "model/params.def"
+}
+#undef PARAM_ENCODER
+#undef PARAM_DECODER
+
+#define PARAM_ENCODER PARAM_SKIP
+#define PARAM_DECODER PARAM_VISIT
+static void walk_decoder_layer(struct walk *walk, struct layer_weights *w, const struct config *c)
+{
+#include "model/params.def"
+}
+#undef PARAM_MODEL
+#undef PARAM_ENCODER
+#undef PARAM_DECODER
+
+static void walk_all(struct walk *walk, struct weights *weights, const struct config *config)
+{
+    assert(config->encoder_layers <= CONFIG_MAX_LAYERS && config->decoder_layers <= CONFIG_MAX_LAYERS);
+    walk_model(walk, weights, config);
+    for (int i = 0; i < config->encoder_layers; i++) {
+        snprintf(walk->prefix, sizeof(walk->prefix), "model.encoder.layers.%d.", i);
+        walk_encoder_layer(walk, &weights->encoder[i], config);
+    }
+    for (int i = 0; i < config->decoder_layers; i++) {
+        snprintf(walk->prefix, sizeof(walk->prefix), "model.decoder.layers.%d.", i);
+        walk_decoder_layer(walk, &weights->decoder[i], config);
+    }
+}
+
+enum tfm_status params_list(struct params *params, const struct config *config, struct tfm_error *err)
+{
+    *params = (struct params){ 0 };
+    struct weights unused; /* its fields are pointed nowhere */
+    struct walk walk = { .list = NULL };
+    walk_all(&walk, &unused, config);
+    struct param *list = mem_alloc((size_t)walk.n * sizeof(*list), err);
+    if (list == NULL)
+        return TFM_ENOMEM;
+    walk = (struct walk){ .list = list };
+    walk_all(&walk, &unused, config);
+    *params = (struct params){ .list = list, .n = walk.n, .size = walk.size };
+    return TFM_OK;
+}
+
+void params_release(struct params *params)
+{
+    mem_free(params->list);
+    *params = (struct params){ 0 };
+}
+
+void params_bind(struct weights *weights, const struct config *config, real *block)
+{
+    *weights = (struct weights){ 0 };
+    struct walk walk = { .block = block };
+    walk_all(&walk, weights, config);
+}
+
+const struct param *params_find(const struct params *params, const char *name)
+{
+    for (int i = 0; i < params->n; i++) {
+        if (strcmp(params->list[i].name, name) == 0)
+            return &params->list[i];
+    }
+    return NULL;
+}
+
+/* A value depends on seed, tensor, row and column only. */
+static real first_value(const struct param *param, uint64_t key, uint64_t row, uint64_t col)
+{
+    switch (param->init) {
+    case INIT_ONE:
+        return 1;
+    case INIT_XAVIER: {
+        double limit = sqrt(6.0 / ((double)param->rows + (double)param->cols));
+        return (real)(limit * (2.0 * rng_unit(rng_key(key, row, col, 0)) - 1.0));
+    }
+    case INIT_EMBED:
+        return (real)(rng_normal(rng_key(key, row, col, 0)) / sqrt(param->cols));
+    case INIT_ZERO:
+        break;
+    }
+    return 0;
+}
+
+void params_init(const struct params *params, real *block, uint64_t seed)
+{
+    for (int i = 0; i < params->n; i++) {
+        const struct param *param = &params->list[i];
+        real *value = block + param->offset;
+        uint64_t key = rng_key(seed, (uint64_t)i, 0, 0);
+        for (int row = 0; row < param->rows; row++) {
+            for (int col = 0; col < param->cols; col++)
+                *value++ = first_value(param, key, (uint64_t)row, (uint64_t)col);
+        }
+    }
+}
