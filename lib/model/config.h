@@ -16,7 +16,7 @@ struct config {
     int d_model;                     /* D */
     int heads;                       /* H, divides D */
     int ffn_dim;                     /* F */
-    enum kern_act activation;        /* activation_function: "relu", "gelu" or "silu" */
+    enum kern_act activation;        /* activation_function: "relu" */
     bool pre_norm;                   /* normalize_before */
     double norm_epsilon;             /* layer_norm_eps */
     bool scale_embedding;            /* embeddings times sqrt(D) */
@@ -26,14 +26,17 @@ struct config {
     double dropout, attention_dropout, activation_dropout; /* as trained */
 };
 
-/* Checks what no single field can tell: heads divide d_model, ids inside the vocabulary, tying possible. */
+/* Checks the limits of each field and what no single field can tell: heads divide d_model, ids lie inside the
+ * vocabulary, tying is possible. `path` names the file, or whatever the config was made from, in messages. */
 enum tfm_status config_check(const struct config *config, const char *path, struct tfm_error *err);
 enum tfm_status config_read(struct config *config, const char *path, struct tfm_error *err);
+enum tfm_status config_parse(struct config *config, const json_t *root, const char *path, struct tfm_error *err);
+
 /* `training` (may be NULL) is kept as the field "training": the provenance, an object free in form. */
 enum tfm_status config_write(const struct config *config, const json_t *training, const char *path,
                              struct tfm_error *err);
 
-/* Fills in "tiny", "small" or "base". False when the name is unknown. */
+/* Fills in "tiny", "small" or "base", all but the vocabulary sizes (0). False when the name is unknown. */
 bool config_preset(struct config *config, const char *name);
 
 #endif

@@ -1,8 +1,10 @@
 /*
- * params.c: expands params.def, the one list of a model's tensors, into a table (params_list) and into pointers
- * (params_bind). Both are the same walk over the list: the model's own tensors, then the encoder's layers, then the
- * decoder's, each tensor right behind the one before, so that a table and a struct weights cannot disagree.
- * First values: Glorot and Bengio 2010 for matrices, Vaswani et al. 2017 (normal, deviation D^-1/2) for embeddings.
+ * params.c: expands params.def, the one list of a model's tensors, into a table (params_list) and into
+ * pointers (params_bind). Both are the same walk over the list: the model's own tensors, then the encoder's
+ * layers, then the decoder's, each tensor right behind the one before, so that table and pointers cannot
+ * disagree. First values: uniform in +-sqrt(6 / (rows + cols)) for matrices (Glorot and Bengio 2010),
+ * normal with deviation D^-1/2 for embeddings (Vaswani et al. 2017, section 3.4: scaled by sqrt(D) they
+ * start at 1).
  */
 #include "model/params.h"
 

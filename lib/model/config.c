@@ -1,0 +1,348 @@
+/*
+ * config.c: config.json to struct config and back. One table lists every field with its kind, its place in
+ * the struct and its limits; reading, writing, checking and the refusal of unknown fields all go by it. Two
+ * fields of one place (heads and feed-forward widths of encoder and decoder, which Marian's configuration
+ * names apart) must agree. The presets are the sizes of `tfm train`; "base" is that of Vaswani et al. 2017.
+ */
+#include "model/config.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <string.h>
+
+enum field_kind {
+    FIELD_FIXED,  /* the only value that this version knows: names[0] */
+    FIELD_CHOICE, /* an int, by name */
+    FIELD_INT,
+    FIELD_REAL,
+    FIELD_BOOL,
+};
+
+struct choice {
+    const char *name; /* NULL ends the list */
+    int value;
+};
+
+struct field {
+    const char *name;
+    enum field_kind kind;
+    size_t offset; /* in struct config */
+    double min, max;
+    const struct choice *choices;
+};
+
+/* Enumerations are read and written as the ints they are. */
+_Static_assert(sizeof(enum tfm_tie) == sizeof(int), "an enumeration is an int");
+_Static_assert(sizeof(enum kern_act) == sizeof(int), "an enumeration is an int");
+
+static const struct choice architectures[] = { { "encoder-decoder", 0 }, { NULL, 0 } };
+static const struct choice positions[] = { { "sinusoidal", 0 }, { NULL, 0 } };
+static const struct choice activations[] = { { "relu", ACT_RELU }, { NULL, 0 } };
+static const struct choice ties[] = {
+    { "all", TFM_TIE_ALL }, { "target", TFM_TIE_TARGET }, { "none", TFM_TIE_NONE }, { NULL, 0 }
+};
+
+#define MAX_DIM 65536
+#define MAX_VOCAB 16777216
+#define MAX_DROPOUT 0.99
+
+#define FIXED(name, choices) { name, FIELD_FIXED, 0, 0, 0, choices }
+#define CHOICE(name, member, choices) { name, FIELD_CHOICE, offsetof(struct config, member), 0, 0, choices }
+#define INT(name, member, min, max) { name, FIELD_INT, offsetof(struct config, member), min, max, NULL }
+#define REAL(name, member, min, max) { name, FIELD_REAL, offsetof(struct config, member), min, max, NULL }
+#define BOOL(name, member) { name, FIELD_BOOL, offsetof(struct config, member), 0, 0, NULL }
+
+static const struct field fields[] = {
+    FIXED("architecture", architectures),
+    INT("d_model", d_model, 4, MAX_DIM),
+    INT("encoder_layers", encoder_layers, 1, CONFIG_MAX_LAYERS),
+    INT("decoder_layers", decoder_layers, 1, CONFIG_MAX_LAYERS),
+    INT("encoder_attention_heads", heads, 1, MAX_DIM),
+    INT("decoder_attention_heads", heads, 1, MAX_DIM),
+    INT("encoder_ffn_dim", ffn_dim, 1, MAX_DIM),
+    INT("decoder_ffn_dim", ffn_dim, 1, MAX_DIM),
+    CHOICE("activation_function", activation, activations),
+    BOOL("normalize_before", pre_norm),
+    REAL("layer_norm_eps", norm_epsilon, 1e-12, 0.1),
+    BOOL("scale_embedding", scale_embedding),
+    FIXED("positions", positions),
+    INT("source_vocab_size", source_vocab_size, 2, MAX_VOCAB),
+    INT("vocab_size", vocab_size, 2, MAX_VOCAB),
+    CHOICE("tie_embeddings", tie, ties),
+    INT("eos_token_id", eos_token_id, 0, MAX_VOCAB - 1),
+    INT("unk_token_id", unk_token_id, 0, MAX_VOCAB - 1),
+    INT("decoder_start_token_id", decoder_start_token_id, 0, MAX_VOCAB - 1),
+    REAL("dropout", dropout, 0, MAX_DROPOUT),
+    REAL("attention_dropout", attention_dropout, 0, MAX_DROPOUT),
+    REAL("activation_dropout", activation_dropout, 0, MAX_DROPOUT),
+};
+
+#define N_FIELDS ((int)(sizeof(fields) / sizeof(fields[0])))
+
+/* Fields outside the table. */
+#define VERSION_FIELD "format_version"
+#define TRAINING_FIELD "training"
+#define OPTIONAL_FIELD "optional"
+
+static int *int_at(struct config *config, const struct field *field)
+{
+    return (int *)((char *)config + field->offset);
+}
+
+static double *real_at(struct config *config, const struct field *field)
+{
+    return (double *)((char *)config + field->offset);
+}
+
+static bool *bool_at(struct config *config, const struct field *field)
+{
+    return (bool *)((char *)config + field->offset);
+}
+
+static const char *choice_name(const struct choice *choices, int value)
+{
+    for (; choices->name != NULL; choices++) {
+        if (choices->value == value)
+            return choices->name;
+    }
+    return NULL;
+}
+
+static enum tfm_status read_choice(int *value, const json_t *root, const struct field *field,
+                                   const char *path, struct tfm_error *err)
+{
+    const char *found;
+    TRY(json_get_string(root, field->name, &found, path, err));
+    char known[200] = "";
+    for (const struct choice *c = field->choices; c->name != NULL; c++) {
+        if (strcmp(found, c->name) == 0) {
+            *value = c->value;
+            return TFM_OK;
+        }
+        size_t len = strlen(known);
+        snprintf(known + len, sizeof(known) - len, "%s\"%s\"", len > 0 ? ", " : "", c->name);
+    }
+    return err_set(err, TFM_EFORMAT, "%s: %s is \"%.100s\"; this version of tfm knows %s", path, field->name,
+                   found, known);
+}
+
+/* The field before of the same place, or NULL. */
+static const struct field *twin_of(const struct field *field)
+{
+    bool has_twin = field > fields && field[-1].kind == field->kind && field[-1].offset == field->offset &&
+                    field->kind != FIELD_FIXED;
+    return has_twin ? field - 1 : NULL;
+}
+
+static enum tfm_status read_int(int *value, const json_t *root, const struct field *field, const char *path,
+                                struct tfm_error *err)
+{
+    int found;
+    TRY(json_get_int(root, field->name, (long)field->min, (long)field->max, &found, path, err));
+    const struct field *twin = twin_of(field);
+    if (twin != NULL && found != *value)
+        return err_set(err, TFM_EFORMAT, "%s: %s is %d and %s is %d; this version of tfm needs them equal",
+                       path, twin->name, *value, field->name, found);
+    *value = found;
+    return TFM_OK;
+}
+
+static enum tfm_status read_field(struct config *config, const json_t *root, const struct field *field,
+                                  const char *path, struct tfm_error *err)
+{
+    int fixed;
+    switch (field->kind) {
+    case FIELD_FIXED:
+        return read_choice(&fixed, root, field, path, err);
+    case FIELD_CHOICE:
+        return read_choice(int_at(config, field), root, field, path, err);
+    case FIELD_INT:
+        return read_int(int_at(config, field), root, field, path, err);
+    case FIELD_REAL:
+        return json_get_real(root, field->name, field->min, field->max, real_at(config, field), path, err);
+    case FIELD_BOOL:
+        return json_get_bool(root, field->name, bool_at(config, field), path, err);
+    }
+    assert(!"a kind of field without a reader");
+    return TFM_EINVAL;
+}
+
+/* First of all, so that a file of a later version is not blamed for what this one does not know. */
+static enum tfm_status check_version(const json_t *root, const char *path, struct tfm_error *err)
+{
+    int version;
+    TRY(json_get_int(root, VERSION_FIELD, 1, INT_MAX, &version, path, err));
+    if (version > CONFIG_FORMAT_VERSION)
+        return err_set(err, TFM_EFORMAT, "%s: written by a newer tfm (format version %d, this one reads %d)",
+                       path, version, CONFIG_FORMAT_VERSION);
+    return TFM_OK;
+}
+
+static bool is_known(const char *name)
+{
+    for (int i = 0; i < N_FIELDS; i++) {
+        if (strcmp(fields[i].name, name) == 0)
+            return true;
+    }
+    return strcmp(name, VERSION_FIELD) == 0 || strcmp(name, TRAINING_FIELD) == 0 ||
+           strcmp(name, OPTIONAL_FIELD) == 0;
+}
+
+static enum tfm_status check_names(const json_t *root, const char *path, struct tfm_error *err)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach ((json_t *)root, name, value) {
+        if (!is_known(name))
+            return err_set(err, TFM_EFORMAT,
+                           "%s: unknown field \"%.100s\"; if the model works without it, move it into an "
+                           "object named \"" OPTIONAL_FIELD "\"",
+                           path, name);
+    }
+    static const char *const objects[] = { TRAINING_FIELD, OPTIONAL_FIELD };
+    for (int i = 0; i < 2; i++) {
+        value = json_object_get(root, objects[i]);
+        if (value != NULL && !json_is_object(value))
+            return err_set(err, TFM_EFORMAT, "%s: \"%s\" should be an object", path, objects[i]);
+    }
+    return TFM_OK;
+}
+
+enum tfm_status config_parse(struct config *config, const json_t *root, const char *path,
+                             struct tfm_error *err)
+{
+    *config = (struct config){ 0 };
+    if (!json_is_object(root))
+        return err_set(err, TFM_EFORMAT, "%s: should hold one JSON object", path);
+    TRY(check_version(root, path, err));
+    TRY(check_names(root, path, err));
+    for (int i = 0; i < N_FIELDS; i++)
+        TRY(read_field(config, root, &fields[i], path, err));
+    return config_check(config, path, err);
+}
+
+enum tfm_status config_read(struct config *config, const char *path, struct tfm_error *err)
+{
+    json_t *root;
+    TRY(json_read(&root, path, err));
+    enum tfm_status status = config_parse(config, root, path, err);
+    json_decref(root);
+    return status;
+}
+
+/* Limits of single fields: a config made from the options of a training has not met them yet. */
+static enum tfm_status check_limits(struct config *config, const char *path, struct tfm_error *err)
+{
+    for (int i = 0; i < N_FIELDS; i++) {
+        const struct field *f = &fields[i];
+        if (f->kind != FIELD_INT && f->kind != FIELD_REAL)
+            continue;
+        double value = f->kind == FIELD_INT ? *int_at(config, f) : *real_at(config, f);
+        if (!(value >= f->min && value <= f->max))
+            return err_set(err, TFM_EFORMAT, "%s: %s is %.10g and should be from %.10g to %.10g", path,
+                           f->name, value, f->min, f->max);
+    }
+    return TFM_OK;
+}
+
+enum tfm_status config_check(const struct config *config, const char *path, struct tfm_error *err)
+{
+    struct config c = *config;
+    TRY(check_limits(&c, path, err));
+    if (c.d_model % 2 != 0)
+        return err_set(err, TFM_EFORMAT,
+                       "%s: d_model is %d and should be even (sinusoidal positions have two halves)", path,
+                       c.d_model);
+    if (c.d_model % c.heads != 0)
+        return err_set(err, TFM_EFORMAT, "%s: d_model is %d, which %d attention heads do not divide evenly",
+                       path, c.d_model, c.heads);
+    if (c.tie == TFM_TIE_ALL && c.source_vocab_size != c.vocab_size)
+        return err_set(err, TFM_EFORMAT,
+                       "%s: tie_embeddings is \"all\", which needs one vocabulary for both sides, but "
+                       "source_vocab_size is %d and vocab_size is %d",
+                       path, c.source_vocab_size, c.vocab_size);
+
+    /* </s> and <unk> stand in both vocabularies, the start symbol only in the target's. */
+    int smaller = c.source_vocab_size < c.vocab_size ? c.source_vocab_size : c.vocab_size;
+    const struct { const char *name; int id, size; } ids[] = {
+        { "eos_token_id", c.eos_token_id, smaller },
+        { "unk_token_id", c.unk_token_id, smaller },
+        { "decoder_start_token_id", c.decoder_start_token_id, c.vocab_size },
+    };
+    for (int i = 0; i < 3; i++) {
+        if (ids[i].id >= ids[i].size)
+            return err_set(err, TFM_EFORMAT, "%s: %s is %d, outside a vocabulary of %d pieces", path,
+                           ids[i].name, ids[i].id, ids[i].size);
+    }
+    return TFM_OK;
+}
+
+static json_t *field_value(struct config *config, const struct field *field)
+{
+    switch (field->kind) {
+    case FIELD_FIXED:
+        return json_string(field->choices[0].name);
+    case FIELD_CHOICE:
+        return json_string(choice_name(field->choices, *int_at(config, field)));
+    case FIELD_INT:
+        return json_integer(*int_at(config, field));
+    case FIELD_REAL:
+        return json_real(*real_at(config, field));
+    case FIELD_BOOL:
+        return json_boolean(*bool_at(config, field));
+    }
+    return NULL;
+}
+
+enum tfm_status config_write(const struct config *config, const json_t *training, const char *path,
+                             struct tfm_error *err)
+{
+    TRY(config_check(config, path, err));
+    struct config c = *config;
+    json_t *root = json_object();
+    /* Each json_object_set_new refuses a NULL, so one test at the end covers the values too. */
+    int failed = json_object_set_new(root, VERSION_FIELD, json_integer(CONFIG_FORMAT_VERSION));
+    for (int i = 0; i < N_FIELDS; i++)
+        failed |= json_object_set_new(root, fields[i].name, field_value(&c, &fields[i]));
+    if (training != NULL)
+        failed |= json_object_set(root, TRAINING_FIELD, (json_t *)training);
+    enum tfm_status status = failed ? err_set(err, TFM_ENOMEM, "no memory to write %s", path)
+                                    : json_write(root, path, err);
+    json_decref(root);
+    return status;
+}
+
+bool config_preset(struct config *config, const char *name)
+{
+    static const struct preset {
+        const char *name;
+        int encoder_layers, decoder_layers, d_model, ffn_dim, heads;
+        double dropout;
+    } presets[] = {
+        { "tiny", 4, 4, 128, 256, 4, 0.3 },
+        { "small", 6, 2, 256, 1024, 8, 0.1 },
+        { "base", 6, 6, 512, 2048, 8, 0.1 },
+    };
+    for (size_t i = 0; i < sizeof(presets) / sizeof(presets[0]); i++) {
+        const struct preset *p = &presets[i];
+        if (strcmp(p->name, name) != 0)
+            continue;
+        *config = (struct config){
+            .encoder_layers = p->encoder_layers,
+            .decoder_layers = p->decoder_layers,
+            .d_model = p->d_model,
+            .heads = p->heads,
+            .ffn_dim = p->ffn_dim,
+            .activation = ACT_RELU,
+            .norm_epsilon = 1e-5,
+            .scale_embedding = true,
+            .tie = TFM_TIE_ALL,
+            .eos_token_id = 0,
+            .unk_token_id = 1,
+            .decoder_start_token_id = 0,
+            .dropout = p->dropout,
+        };
+        return true;
+    }
+    return false;
+}
