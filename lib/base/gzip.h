@@ -9,7 +9,8 @@
 
 #include "base/pool.h"
 
-/* Writes data as members: the first of first_size bytes (0: none apart), then pieces of at most 4 MiB. Atomic. */
+/* Writes data as members: the first of first_size bytes (0: none apart), then pieces of at most 4 MiB. Atomic.
+ * pool may be NULL in both. */
 enum tfm_status gzip_write(const char *path, const void *data, size_t size, size_t first_size, struct pool *pool,
                            struct tfm_error *err);
 

@@ -67,6 +67,18 @@ void mem_free(void *block)
     free(block);
 }
 
+void *mem_zlib_alloc(void *user, unsigned int items, unsigned int size)
+{
+    (void)user;
+    return mem_alloc((size_t)items * size, NULL);
+}
+
+void mem_zlib_free(void *user, void *block)
+{
+    (void)user;
+    mem_free(block);
+}
+
 long mem_allocations(void)
 {
     return atomic_load(&n_allocations);

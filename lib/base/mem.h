@@ -13,6 +13,10 @@ void *mem_grow(void *block, size_t old_count, size_t new_count, size_t element, 
 char *mem_strdup(const char *text, struct tfm_error *err);
 void mem_free(void *block);
 
+/* The same in the form that zlib asks for. */
+void *mem_zlib_alloc(void *user, unsigned int items, unsigned int size);
+void mem_zlib_free(void *user, void *block);
+
 long mem_allocations(void); /* allocations so far, all threads */
 void mem_fail_after(long n); /* n < 0: never */
 

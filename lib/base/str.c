@@ -13,12 +13,11 @@
 
 #include "base/mem.h"
 
-/* Makes room for n more bytes and the final NUL. */
-static enum tfm_status str_reserve(struct str *s, size_t n, struct tfm_error *err)
+enum tfm_status str_reserve(struct str *s, size_t n, struct tfm_error *err)
 {
     if (n >= SIZE_MAX / 4 - s->len)
         return err_set(err, TFM_ENOMEM, "no memory for a text of %zu bytes more", n);
-    size_t need = s->len + n + 1;
+    size_t need = s->len + n + 1; /* with the final NUL */
     if (need <= s->cap)
         return TFM_OK;
     size_t cap = s->cap * 2 > need ? s->cap * 2 : need < 64 ? 64 : need;

@@ -15,6 +15,7 @@ struct str {
 enum tfm_status str_add(struct str *s, const char *bytes, size_t n, struct tfm_error *err);
 enum tfm_status str_printf(struct str *s, struct tfm_error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+enum tfm_status str_reserve(struct str *s, size_t n, struct tfm_error *err); /* room for n bytes more */
 void str_clear(struct str *s);
 void str_release(struct str *s);
 
