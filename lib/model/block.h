@@ -43,9 +43,9 @@ struct block_input {
 };
 
 struct sublayer_acts {
-    real *norm_in;  /* [n, D] what its norm saw: x (pre) or x + f(x) (post) */
-    real *stats;    /* [n, 2] */
-    real *f_in;     /* [n, D] what the sublayer saw */
+    const real *norm_in; /* [n, D] what its norm saw: x (pre) or x + f(x) (post) */
+    real *stats;         /* [n, 2] */
+    const real *f_in;    /* [n, D] what the sublayer saw */
 };
 
 struct block_acts { /* kept for the backward pass */
@@ -63,7 +63,7 @@ void block_forward(real *y, struct block_acts *acts, const real *x, const struct
 
 /* dx [n, D] overwritten; dcross_kv [Ns, 2D] += (decoder). */
 void block_backward(real *dx, real *dcross_kv, struct layer_weights *grad, const real *dy,
-                    const struct block_acts *acts, const struct block_input *in, int n_source,
+                    const struct block_acts *acts, const struct block_input *in,
                     const struct block *block, const struct run *run);
 
 #endif

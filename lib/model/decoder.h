@@ -8,12 +8,13 @@
 #include "model/encoder.h"
 
 struct decoder_acts {
+    const real *memory;
     int n_source;
-    int *ids, *positions; /* inputs: the start symbol, then the target shifted by one */
+    int *ids; /* [Nt] inputs: the start symbol, then the target shifted by one */
     struct block_input in;
     struct block_acts *layers;
-    real *norm_in, *norm_stats;
-    const real *memory;
+    const real *norm_in;
+    real *norm_stats;
 };
 
 /* hidden [Nt, D] for the targets (each with its </s>), teacher-forced: row t of a sentence predicts target t. source gives
@@ -21,13 +22,15 @@ struct decoder_acts {
 void decoder_forward(real *hidden, struct decoder_acts *acts, const struct tokens *target, const struct tokens *source,
                      const real *memory, const struct net *net, const struct run *run);
 
-/* dmemory [Ns, D] overwritten. */
-void decoder_backward(real *dmemory, struct weights *grad, const real *dhidden, const struct decoder_acts *acts,
+/* dmemory [Ns, D] overwritten; dhidden [Nt, D] is used up. */
+void decoder_backward(real *dmemory, struct weights *grad, real *dhidden, const struct decoder_acts *acts,
                       const struct net *net, const struct run *run);
 
 /* Keys and values of a running search. */
 struct decoder_cache {
     int capacity;                               /* rows of each self block */
+    real *position_rows;                        /* [capacity, D], of which n_positions are computed */
+    int n_positions;
     struct block_cache self[CONFIG_MAX_LAYERS]; /* kv [capacity, 2D] */
     real *cross_kv[CONFIG_MAX_LAYERS];          /* [Ns, 2D] */
 };

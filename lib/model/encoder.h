@@ -9,16 +9,17 @@
 
 struct encoder_acts {
     const struct tokens *tokens;
-    int *positions;
     struct block_input in;
     struct block_acts *layers;
-    real *norm_in, *norm_stats; /* pre-norm's final norm */
+    const real *norm_in; /* pre-norm's final norm */
+    real *norm_stats;
 };
 
 /* memory [N, D]. With run->keep, acts must be there and its parts come from run->arena; else acts may be NULL. */
 void encoder_forward(real *memory, struct encoder_acts *acts, const struct tokens *source, const struct net *net,
                      const struct run *run);
-void encoder_backward(struct weights *grad, const real *dmemory, const struct encoder_acts *acts, const struct net *net,
+/* dmemory [N, D] is used up. */
+void encoder_backward(struct weights *grad, real *dmemory, const struct encoder_acts *acts, const struct net *net,
                       const struct run *run);
 
 #endif

@@ -14,4 +14,8 @@ const char *cpu_tier_name(enum cpu_tier tier);
 /* The tier for a name ("ref", "avx2", "vnni", "auto" or NULL): an error when the name is unknown or the machine lacks it. */
 enum tfm_status cpu_choose(const char *name, enum cpu_tier *tier, struct tfm_error *err);
 
+/* The tier for all that starts from now on: TFM_CPU's or the best one until cpu_set says otherwise. */
+enum tfm_status cpu_set(const char *name, struct tfm_error *err);
+enum tfm_status cpu_current(enum cpu_tier *tier, struct tfm_error *err); /* TFM_CPU may name a tier that is not there */
+
 #endif

@@ -1,7 +1,6 @@
 /*
  * kern.h: the table of CPU kernels. kern_body.h states each once, in plain C, with its order of summation; it is compiled
- * once a tier (kern_ref.c, kern_avx2.c, kern_vnni.c), where only the two inner products are written by hand. All tiers
- * give the same bits: sums run over 16 interleaved partial sums joined by a fixed tree, products are fused (fmaf), and
+ * once a tier (kern_ref.c, kern_avx2.c, kern_vnni.c) over that tier's vector of 16 lanes. All tiers give the same bits: sums run over 16 interleaved partial sums joined by a fixed tree, products are fused (fmaf), and
  * exp is the kernel's own. kern_ref.c is the specification.
  *
  * Letters: rows n, columns d; x [n, d] rows lie `d` apart unless a stride (ld) is given.
@@ -16,9 +15,9 @@
 #include "base/real.h"
 #include "num/cpu.h"
 
-#define KERN_PANEL 16 /* columns of a packed panel, see pack.h */
+#define KERN_PANEL 16 /* columns of a packed panel: the lanes of a vector */
 
-enum kern_act { ACT_NONE, ACT_RELU, ACT_GELU, ACT_SILU };
+enum kern_act { ACT_RELU };
 
 struct kern {
     const char *name;
@@ -27,6 +26,8 @@ struct kern {
      * Each element is one chain of fma over l = 0..k-1, starting from 0 or from c. */
     void (*gemm)(real *c, int ldc, const real *a, int rsa, int csa, const real *b, int ldb, int m, int n, int k,
                  bool add);
+    /* y [n, out] = x [n, in] times packed panels (nn/linear.h); the same chains of fma. */
+    void (*linear)(real *y, const real *x, const real *packed, int n, int out, int in);
     void (*transpose)(real *y, int ldy, const real *x, int ldx, int rows, int cols); /* y [cols, rows] */
 
     real (*dot)(const real *x, const real *y, int n);
@@ -35,7 +36,7 @@ struct kern {
     void (*scale)(real *y, real a, size_t n);       /* y *= a */
     real (*max)(const real *x, int n, int *index);  /* the first of the largest */
 
-    /* Softmax over one row in place: x = exp(x - max) / sum, with x scaled by `scale` first. */
+    /* Softmax over one row of n >= 1 in place: x = exp(scale * (x - max)) / sum, scale > 0. */
     void (*softmax)(real *x, int n, real scale);
     /* dx = scale * p * (dp - sum(p * dp)), in place of dp. */
     void (*softmax_backward)(real *dp, const real *p, int n, real scale);
@@ -60,15 +61,14 @@ struct kern {
     /* y = keep(j) ? x / (1 - p) : 0, keep decided by rng_at(key, j); for one row. x may be y. */
     void (*dropout)(real *y, const real *x, int n, uint32_t key, real p);
 
-    /* Adam (Kingma and Ba 2015) with decoupled weight decay (Loshchilov and Hutter 2019): g is scaled by g_scale first;
-     * step = learn rate with both bias corrections put in. */
+    /* Adam (Kingma and Ba 2015) with decoupled weight decay (Loshchilov and Hutter 2019), g scaled by g_scale first:
+     * m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, w = (1 - decay) w - step * m / (sqrt(v) + eps); the
+     * caller puts both bias corrections into step and eps. */
     void (*adam)(real *w, real *m, real *v, const real *g, size_t n, real g_scale, real beta1, real beta2, real step,
                  real eps, real decay);
-
-    void (*from_f16)(float *y, const uint16_t *x, size_t n); /* IEEE half, exact */
-    void (*to_f16)(uint16_t *y, const float *x, size_t n);   /* round to nearest even */
 };
 
-const struct kern *kern_for(enum cpu_tier tier);
+extern const struct kern kern_ref, kern_avx2, kern_vnni;
+const struct kern *kern_for(enum cpu_tier tier); /* a tier that cpu_choose gave */
 
 #endif

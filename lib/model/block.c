@@ -1,0 +1,228 @@
+/*
+ * block.c: one layer of encoder or decoder. Each sublayer f (self-attention, cross-attention, feed-forward) stands in
+ *     post-norm:  y = norm(x + dropout(f(x)))        pre-norm:  y = x + dropout(f(norm(x)))
+ * enter and leave are the two halves of that frame, before and behind f; nothing else here knows the difference.
+ * On the sentence's way: encoder_forward and decoder_step call block_forward, which calls attn_forward and ffn_forward.
+ */
+#include "model/block.h"
+
+#include <string.h>
+
+enum { PLACE_SELF, PLACE_SELF_WEIGHTS, PLACE_CROSS, PLACE_CROSS_WEIGHTS, PLACE_FFN, PLACE_HIDDEN };
+
+struct frame { /* what enter and leave share for one sublayer */
+    const struct block *block;
+    const struct norm *norm;
+    int place;
+    const uint64_t *keys;
+    int n;
+    const struct run *run;
+};
+
+static real *take(int n, int d, const struct run *run)
+{
+    return ARENA_TAKE(run->arena, real, (size_t)n * d);
+}
+
+/* What f sees. */
+static const real *enter(struct sublayer_acts *acts, const real *x, const struct frame *f)
+{
+    acts->f_in = x;
+    if (!f->block->pre_norm)
+        return x;
+    real *y = take(f->n, f->norm->d, f->run);
+    acts->norm_in = x;
+    acts->stats = take(f->n, 2, f->run);
+    norm_forward(y, acts->stats, x, f->norm, f->n, f->run);
+    acts->f_in = y;
+    return y;
+}
+
+/* What the next sublayer sees: y [n, D]; f_out is used up. */
+static void leave(real *y, struct sublayer_acts *acts, const real *x, real *f_out, const struct frame *f)
+{
+    size_t size = (size_t)f->n * f->norm->d;
+    dropout_apply(f_out, f->keys, f->place, f->n, f->norm->d, f->block->dropout, f->run);
+    f->run->kern->add(f_out, x, size);
+    if (f->block->pre_norm) {
+        memcpy(y, f_out, sizeof(real) * size);
+        return;
+    }
+    acts->norm_in = f_out;
+    acts->stats = take(f->n, 2, f->run);
+    norm_forward(y, acts->stats, f_out, f->norm, f->n, f->run);
+}
+
+/* dx gets the residual's share of dy, df the gradient of f's output. */
+static void leave_backward(real *dx, real *df, real *dgamma, real *dbeta, const real *dy,
+                           const struct sublayer_acts *acts, const struct frame *f)
+{
+    size_t size = (size_t)f->n * f->norm->d;
+    if (f->block->pre_norm)
+        memcpy(dx, dy, sizeof(real) * size);
+    else
+        norm_backward(dx, dgamma, dbeta, dy, acts->norm_in, acts->stats, f->norm, f->n, f->run);
+    memcpy(df, dx, sizeof(real) * size);
+    dropout_apply(df, f->keys, f->place, f->n, f->norm->d, f->block->dropout, f->run);
+}
+
+/* dx += the gradient through f's input. df_in is used up. */
+static void enter_backward(real *dx, real *df_in, real *dgamma, real *dbeta, const struct sublayer_acts *acts,
+                           const struct frame *f)
+{
+    size_t size = (size_t)f->n * f->norm->d;
+    if (f->block->pre_norm)
+        norm_backward(df_in, dgamma, dbeta, df_in, acts->norm_in, acts->stats, f->norm, f->n, f->run);
+    f->run->kern->add(dx, df_in, size);
+}
+
+static struct frame frame_of(const struct block *block, const struct norm *norm, int place, const struct block_input *in,
+                             const struct run *run)
+{
+    struct frame f = { block, norm, block->place + place, in->keys, in->n, run };
+    return f;
+}
+
+static void self_forward(real *y, struct block_acts *acts, const real *x, const struct block_input *in,
+                         struct block_cache *cache, const struct block *block, const struct run *run)
+{
+    int n = in->n, d = block->d;
+    struct frame f = frame_of(block, &block->self_norm, PLACE_SELF, in, run);
+    const real *h = enter(&acts->self, x, &f);
+    real *qkv = take(n, 3 * d, run), *mix = take(n, d, run), *out = take(n, d, run), *weights = NULL;
+    linear_forward(qkv, h, &block->self_qkv, n, run);
+    const char *prefix = block->self.prefix;
+    tap_show(run->tap, prefix, block->self.layer, "self_attn.query", -1, qkv, n, d, 3 * d);
+    tap_show(run->tap, prefix, block->self.layer, "self_attn.key", -1, qkv + d, n, d, 3 * d);
+    tap_show(run->tap, prefix, block->self.layer, "self_attn.value", -1, qkv + 2 * d, n, d, 3 * d);
+    const real *k = qkv + d, *v = qkv + 2 * d;
+    int ld = 3 * d;
+    if (cache) {
+        for (int i = 0; i < n; i++)
+            memcpy(cache->kv + (size_t)(cache->n_rows + i) * 2 * d, k + (size_t)i * ld, sizeof(real) * 2 * (size_t)d);
+        cache->n_rows += n;
+        k = cache->kv;
+        v = cache->kv + d;
+        ld = 2 * d;
+    }
+    if (run->keep)
+        weights = ARENA_TAKE(run->arena, real, attn_weights_size(in->self, in->n_self, block->self.heads));
+    attn_forward(mix, weights, qkv, 3 * d, k, ld, v, ld, in->self, in->n_self, &block->self, in->keys, run);
+    linear_forward(out, mix, &block->self_out, n, run);
+    tap_show(run->tap, prefix, block->self.layer, "self_attn.out", -1, out, n, d, d);
+    acts->qkv = qkv;
+    acts->self_mix = mix;
+    acts->self_weights = weights;
+    leave(y, &acts->self, x, out, &f);
+}
+
+static void cross_forward(real *y, struct block_acts *acts, const real *x, const struct block_input *in,
+                          const real *cross_kv, const struct block *block, const struct run *run)
+{
+    int n = in->n, d = block->d;
+    struct frame f = frame_of(block, &block->cross_norm, PLACE_CROSS, in, run);
+    const real *h = enter(&acts->cross, x, &f);
+    real *q = take(n, d, run), *mix = take(n, d, run), *out = take(n, d, run), *weights = NULL;
+    linear_forward(q, h, &block->cross_q, n, run);
+    tap_show(run->tap, block->cross.prefix, block->cross.layer, "encoder_attn.query", -1, q, n, d, d);
+    if (run->keep)
+        weights = ARENA_TAKE(run->arena, real, attn_weights_size(in->cross, in->n_cross, block->cross.heads));
+    attn_forward(mix, weights, q, d, cross_kv, 2 * d, cross_kv + d, 2 * d, in->cross, in->n_cross, &block->cross,
+                 in->keys, run);
+    linear_forward(out, mix, &block->cross_out, n, run);
+    tap_show(run->tap, block->cross.prefix, block->cross.layer, "encoder_attn.out", -1, out, n, d, d);
+    acts->cross_q = q;
+    acts->cross_mix = mix;
+    acts->cross_weights = weights;
+    acts->cross_kv = cross_kv;
+    leave(y, &acts->cross, x, out, &f);
+}
+
+void block_forward(real *y, struct block_acts *acts, const real *x, const struct block_input *in,
+                   const real *cross_kv, struct block_cache *cache, const struct block *block, const struct run *run)
+{
+    struct block_acts unkept;
+    size_t mark = arena_mark(run->arena);
+    int n = in->n, d = block->d;
+    if (!run->keep)
+        acts = &unkept;
+    real *after_self = take(n, d, run);
+    self_forward(after_self, acts, x, in, cache, block, run);
+    const real *ffn_x = after_self;
+    if (block->has_cross) {
+        real *after_cross = take(n, d, run);
+        cross_forward(after_cross, acts, after_self, in, cross_kv, block, run);
+        ffn_x = after_cross;
+    }
+    struct frame f = frame_of(block, &block->ffn_norm, PLACE_FFN, in, run);
+    const real *h = enter(&acts->ffn, ffn_x, &f);
+    real *out = take(n, d, run);
+    ffn_forward(out, &acts->ffn_hidden, h, &block->ffn, in->keys, n, run);
+    tap_show(run->tap, block->ffn.prefix, block->ffn.layer, "ffn.out", -1, out, n, d, d);
+    leave(y, &acts->ffn, ffn_x, out, &f);
+    tap_show(run->tap, block->ffn.prefix, block->ffn.layer, "out", -1, y, n, d, d);
+    if (!run->keep)
+        arena_reset(run->arena, mark);
+}
+
+static void self_backward(real *dx, struct layer_weights *grad, const real *dy, const struct block_acts *acts,
+                          const struct block_input *in, const struct block *block, const struct run *run)
+{
+    int n = in->n, d = block->d;
+    size_t mark = arena_mark(run->arena);
+    struct frame f = frame_of(block, &block->self_norm, PLACE_SELF, in, run);
+    real *df = take(n, d, run), *dmix = take(n, d, run), *dqkv = take(n, 3 * d, run);
+    leave_backward(dx, df, grad->self_norm_w, grad->self_norm_b, dy, &acts->self, &f);
+    linear_backward(dmix, false, grad->self_out_w, grad->self_out_b, df, acts->self_mix, &block->self_out, n, run);
+    memset(dqkv, 0, sizeof(real) * 3 * (size_t)n * (size_t)d);
+    const real *qkv = acts->qkv;
+    attn_backward(dqkv, 3 * d, dqkv + d, 3 * d, dqkv + 2 * d, 3 * d, dmix, acts->self_weights, qkv, 3 * d, qkv + d,
+                  3 * d, qkv + 2 * d, 3 * d, in->self, in->n_self, &block->self, in->keys, run);
+    linear_backward(df, false, grad->self_q_w, grad->self_q_b, dqkv, acts->self.f_in, &block->self_qkv, n, run);
+    enter_backward(dx, df, grad->self_norm_w, grad->self_norm_b, &acts->self, &f);
+    arena_reset(run->arena, mark);
+}
+
+static void cross_backward(real *dx, real *dcross_kv, struct layer_weights *grad, const real *dy,
+                           const struct block_acts *acts, const struct block_input *in, const struct block *block,
+                           const struct run *run)
+{
+    int n = in->n, d = block->d;
+    size_t mark = arena_mark(run->arena);
+    struct frame f = frame_of(block, &block->cross_norm, PLACE_CROSS, in, run);
+    real *df = take(n, d, run), *dmix = take(n, d, run), *dq = take(n, d, run);
+    leave_backward(dx, df, grad->cross_norm_w, grad->cross_norm_b, dy, &acts->cross, &f);
+    linear_backward(dmix, false, grad->cross_out_w, grad->cross_out_b, df, acts->cross_mix, &block->cross_out, n, run);
+    attn_backward(dq, d, dcross_kv, 2 * d, dcross_kv + d, 2 * d, dmix, acts->cross_weights, acts->cross_q, d,
+                  acts->cross_kv, 2 * d, acts->cross_kv + d, 2 * d, in->cross, in->n_cross, &block->cross, in->keys, run);
+    linear_backward(df, false, grad->cross_q_w, grad->cross_q_b, dq, acts->cross.f_in, &block->cross_q, n, run);
+    enter_backward(dx, df, grad->cross_norm_w, grad->cross_norm_b, &acts->cross, &f);
+    arena_reset(run->arena, mark);
+}
+
+static void ffn_part_backward(real *dx, struct layer_weights *grad, const real *dy, const struct block_acts *acts,
+                              const struct block_input *in, const struct block *block, const struct run *run)
+{
+    int n = in->n, d = block->d;
+    size_t mark = arena_mark(run->arena);
+    struct frame f = frame_of(block, &block->ffn_norm, PLACE_FFN, in, run);
+    struct ffn_grad ffn_grad = { grad->fc1_w, grad->fc1_b, grad->fc2_w, grad->fc2_b };
+    real *df = take(n, d, run), *dh = take(n, d, run);
+    leave_backward(dx, df, grad->ffn_norm_w, grad->ffn_norm_b, dy, &acts->ffn, &f);
+    ffn_backward(dh, &ffn_grad, df, acts->ffn.f_in, &acts->ffn_hidden, &block->ffn, in->keys, n, run);
+    enter_backward(dx, dh, grad->ffn_norm_w, grad->ffn_norm_b, &acts->ffn, &f);
+    arena_reset(run->arena, mark);
+}
+
+void block_backward(real *dx, real *dcross_kv, struct layer_weights *grad, const real *dy,
+                    const struct block_acts *acts, const struct block_input *in, const struct block *block,
+                    const struct run *run)
+{
+    size_t mark = arena_mark(run->arena);
+    real *d1 = take(in->n, block->d, run), *d2 = take(in->n, block->d, run);
+    ffn_part_backward(d1, grad, dy, acts, in, block, run);
+    if (block->has_cross)
+        cross_backward(d2, dcross_kv, grad, d1, acts, in, block, run);
+    self_backward(dx, grad, block->has_cross ? d2 : d1, acts, in, block, run);
+    arena_reset(run->arena, mark);
+}

@@ -1,0 +1,157 @@
+/*
+ * decoder.c: target tokens over memory: embedding, then the layers, each looking at its own past and at the source.
+ * decoder_forward runs whole targets (training, scoring, explaining); decoder_step runs the last token of each hypothesis
+ * against the cache. Both call the same block_forward.
+ * On the sentence's way: the search calls decoder_step once a target position.
+ */
+#include "model/decoder.h"
+
+#include <string.h>
+
+/* Causal self-attention within each target, and each target over its source. */
+static void bind_segments(struct block_input *in, const struct tokens *target, const struct tokens *source,
+                          struct arena *arena)
+{
+    int n = target->n_sentences;
+    struct attn_segment *self = ARENA_TAKE(arena, struct attn_segment, n);
+    struct attn_segment *cross = ARENA_TAKE(arena, struct attn_segment, n);
+    for (int s = 0; s < n; s++) {
+        int start = target->start[s], length = target->start[s + 1] - start;
+        self[s] = (struct attn_segment){ .q_start = start, .n_q = length, .k_start = start, .n_k = length,
+                                         .causal = true };
+        cross[s] = (struct attn_segment){ .q_start = start, .n_q = length, .k_start = source->start[s],
+                                          .n_k = source->start[s + 1] - source->start[s] };
+    }
+    in->self = self;
+    in->cross = cross;
+    in->n_self = in->n_cross = n;
+}
+
+/* Decoder inputs: the start symbol, then the target without its last token. */
+static int *shifted_inputs(const struct tokens *target, int start_id, struct arena *arena)
+{
+    int *ids = ARENA_TAKE(arena, int, target->n);
+    for (int s = 0; s < target->n_sentences; s++)
+        for (int i = target->start[s]; i < target->start[s + 1]; i++)
+            ids[i] = i == target->start[s] ? start_id : target->ids[i - 1];
+    return ids;
+}
+
+void decoder_forward(real *hidden, struct decoder_acts *acts, const struct tokens *target, const struct tokens *source,
+                     const real *memory, const struct net *net, const struct run *run)
+{
+    const struct config *c = net->config;
+    struct decoder_acts unkept;
+    int n = target->n, d = c->d_model;
+    size_t mark = arena_mark(run->arena), size = (size_t)n * d;
+    if (!run->keep)
+        acts = &unkept;
+    uint64_t *keys = NULL;
+    if (run->dropout) {
+        keys = ARENA_TAKE(run->arena, uint64_t, n);
+        dropout_keys(keys, target, 1, run);
+    }
+    acts->memory = memory;
+    acts->n_source = source->n;
+    acts->ids = shifted_inputs(target, c->decoder_start_token_id, run->arena);
+    acts->in = (struct block_input){ .n = n, .keys = keys };
+    bind_segments(&acts->in, target, source, run->arena);
+    acts->layers = ARENA_TAKE(run->arena, struct block_acts, c->decoder_layers);
+
+    real *x = ARENA_TAKE(run->arena, real, size), *spare = run->keep ? NULL : ARENA_TAKE(run->arena, real, size);
+    int *positions = ARENA_TAKE(run->arena, int, n);
+    int longest = embed_positions(positions, target);
+    real *position_rows = ARENA_TAKE(run->arena, real, (size_t)longest * d);
+    embed_position_rows(position_rows, 0, longest, d);
+    embed_forward(x, acts->ids, positions, &net->target_embed, position_rows, net->embed_scale, n, run);
+    tap_show(run->tap, "decoder", -1, "embed", -1, x, n, d, d);
+    dropout_apply(x, keys, 0, n, d, net->dropout, run);
+    for (int l = 0; l < c->decoder_layers; l++) {
+        size_t layer_mark = arena_mark(run->arena);
+        bool last = l == c->decoder_layers - 1 && !c->pre_norm;
+        real *y = last ? hidden : run->keep ? ARENA_TAKE(run->arena, real, size) : spare;
+        real *cross_kv = ARENA_TAKE(run->arena, real, 2 * (size_t)source->n * d);
+        linear_forward(cross_kv, memory, &net->decoder[l].cross_kv, source->n, run);
+        block_forward(y, &acts->layers[l], x, &acts->in, cross_kv, NULL, &net->decoder[l], run);
+        if (!run->keep)
+            arena_reset(run->arena, layer_mark);
+        spare = x;
+        x = y;
+    }
+    if (c->pre_norm) {
+        acts->norm_in = x;
+        acts->norm_stats = ARENA_TAKE(run->arena, real, 2 * (size_t)n);
+        norm_forward(hidden, acts->norm_stats, x, &net->decoder_norm, n, run);
+    }
+    tap_show(run->tap, "decoder", -1, "out", -1, hidden, n, d, d);
+    if (!run->keep)
+        arena_reset(run->arena, mark);
+}
+
+void decoder_backward(real *dmemory, struct weights *grad, real *dhidden, const struct decoder_acts *acts,
+                      const struct net *net, const struct run *run)
+{
+    const struct config *c = net->config;
+    int n = acts->in.n, d = c->d_model;
+    size_t mark = arena_mark(run->arena), kv_size = 2 * (size_t)acts->n_source * d;
+    real *dy = dhidden, *dx = ARENA_TAKE(run->arena, real, (size_t)n * d), *dkv = ARENA_TAKE(run->arena, real, kv_size);
+    memset(dmemory, 0, sizeof(real) * kv_size / 2);
+    if (c->pre_norm)
+        norm_backward(dy, grad->decoder_norm_w, grad->decoder_norm_b, dy, acts->norm_in, acts->norm_stats,
+                      &net->decoder_norm, n, run);
+    for (int l = c->decoder_layers - 1; l >= 0; l--) {
+        memset(dkv, 0, sizeof(real) * kv_size);
+        block_backward(dx, dkv, &grad->decoder[l], dy, &acts->layers[l], &acts->in, &net->decoder[l], run);
+        /* cross_kv = memory W^T + b */
+        linear_backward(dmemory, true, grad->decoder[l].cross_k_w, grad->decoder[l].cross_k_b, dkv, acts->memory,
+                        &net->decoder[l].cross_kv, acts->n_source, run);
+        real *swap = dy;
+        dy = dx;
+        dx = swap;
+    }
+    dropout_apply(dy, acts->in.keys, 0, n, d, net->dropout, run);
+    embed_backward(c->tie == TFM_TIE_ALL ? grad->shared : grad->decoder_embed, dy, acts->ids, d, net->embed_scale, n);
+    arena_reset(run->arena, mark);
+}
+
+void decoder_start(struct decoder_cache *cache, const real *memory, int n_source, int capacity, const struct net *net,
+                   const struct run *run)
+{
+    const struct config *c = net->config;
+    size_t d = (size_t)c->d_model;
+    cache->capacity = capacity;
+    cache->position_rows = ARENA_TAKE(run->arena, real, (size_t)capacity * d);
+    cache->n_positions = 0;
+    for (int l = 0; l < c->decoder_layers; l++) {
+        cache->self[l] = (struct block_cache){ .kv = ARENA_TAKE(run->arena, real, 2 * (size_t)capacity * d) };
+        cache->cross_kv[l] = ARENA_TAKE(run->arena, real, 2 * (size_t)n_source * d);
+        linear_forward(cache->cross_kv[l], memory, &net->decoder[l].cross_kv, n_source, run);
+    }
+}
+
+void decoder_step(real *hidden, struct decoder_cache *cache, const int *ids, const int *positions,
+                  const struct block_input *in, const struct net *net, const struct run *run)
+{
+    const struct config *c = net->config;
+    int n = in->n, d = c->d_model;
+    size_t mark = arena_mark(run->arena), size = (size_t)n * d;
+    int longest = 0;
+    for (int i = 0; i < n; i++)
+        longest = positions[i] >= longest ? positions[i] + 1 : longest;
+    for (; cache->n_positions < longest; cache->n_positions++)
+        embed_position_rows(cache->position_rows + (size_t)cache->n_positions * d, cache->n_positions,
+                            cache->n_positions + 1, d);
+    real *x = ARENA_TAKE(run->arena, real, size), *y = ARENA_TAKE(run->arena, real, size);
+    embed_forward(x, ids, positions, &net->target_embed, cache->position_rows, net->embed_scale, n, run);
+    for (int l = 0; l < c->decoder_layers; l++) {
+        block_forward(y, NULL, x, in, cache->cross_kv[l], &cache->self[l], &net->decoder[l], run);
+        real *swap = x;
+        x = y;
+        y = swap;
+    }
+    if (c->pre_norm)
+        norm_forward(hidden, NULL, x, &net->decoder_norm, n, run);
+    else
+        memcpy(hidden, x, sizeof(real) * size);
+    arena_reset(run->arena, mark);
+}

@@ -1,0 +1,80 @@
+/*
+ * encoder.c: source tokens to memory: embedding, then the layers, each looking at its own sentence.
+ * On the sentence's way: tfm_translate calls encoder_forward, which calls block_forward a layer.
+ */
+#include "model/encoder.h"
+
+static struct attn_segment *self_segments(const struct tokens *tokens, struct arena *arena)
+{
+    struct attn_segment *segments = ARENA_TAKE(arena, struct attn_segment, tokens->n_sentences);
+    for (int s = 0; s < tokens->n_sentences; s++) {
+        int start = tokens->start[s], n = tokens->start[s + 1] - start;
+        segments[s] = (struct attn_segment){ .q_start = start, .n_q = n, .k_start = start, .n_k = n };
+    }
+    return segments;
+}
+
+void encoder_forward(real *memory, struct encoder_acts *acts, const struct tokens *source, const struct net *net,
+                     const struct run *run)
+{
+    const struct config *c = net->config;
+    struct encoder_acts unkept;
+    size_t mark = arena_mark(run->arena), size = (size_t)source->n * c->d_model;
+    if (!run->keep)
+        acts = &unkept;
+    uint64_t *keys = NULL;
+    if (run->dropout) {
+        keys = ARENA_TAKE(run->arena, uint64_t, source->n);
+        dropout_keys(keys, source, 0, run);
+    }
+    acts->tokens = source;
+    acts->in = (struct block_input){ .n = source->n, .keys = keys, .self = self_segments(source, run->arena),
+                                     .n_self = source->n_sentences };
+    acts->layers = ARENA_TAKE(run->arena, struct block_acts, c->encoder_layers);
+
+    real *x = ARENA_TAKE(run->arena, real, size), *spare = run->keep ? NULL : ARENA_TAKE(run->arena, real, size);
+    int *positions = ARENA_TAKE(run->arena, int, source->n);
+    int longest = embed_positions(positions, source);
+    real *position_rows = ARENA_TAKE(run->arena, real, (size_t)longest * c->d_model);
+    embed_position_rows(position_rows, 0, longest, c->d_model);
+    embed_forward(x, source->ids, positions, &net->source_embed, position_rows, net->embed_scale, source->n, run);
+    tap_show(run->tap, "encoder", -1, "embed", -1, x, source->n, c->d_model, c->d_model);
+    dropout_apply(x, keys, 0, source->n, c->d_model, net->dropout, run);
+    for (int l = 0; l < c->encoder_layers; l++) {
+        bool last = l == c->encoder_layers - 1 && !c->pre_norm;
+        real *y = last ? memory : run->keep ? ARENA_TAKE(run->arena, real, size) : spare;
+        block_forward(y, &acts->layers[l], x, &acts->in, NULL, NULL, &net->encoder[l], run);
+        spare = x;
+        x = y;
+    }
+    if (c->pre_norm) {
+        acts->norm_in = x;
+        acts->norm_stats = ARENA_TAKE(run->arena, real, 2 * (size_t)source->n);
+        norm_forward(memory, acts->norm_stats, x, &net->encoder_norm, source->n, run);
+    }
+    tap_show(run->tap, "encoder", -1, "out", -1, memory, source->n, c->d_model, c->d_model);
+    if (!run->keep)
+        arena_reset(run->arena, mark);
+}
+
+void encoder_backward(struct weights *grad, real *dmemory, const struct encoder_acts *acts, const struct net *net,
+                      const struct run *run)
+{
+    const struct config *c = net->config;
+    int n = acts->in.n, d = c->d_model;
+    size_t mark = arena_mark(run->arena);
+    real *dy = dmemory, *dx = ARENA_TAKE(run->arena, real, (size_t)n * d);
+    if (c->pre_norm)
+        norm_backward(dy, grad->encoder_norm_w, grad->encoder_norm_b, dy, acts->norm_in, acts->norm_stats,
+                      &net->encoder_norm, n, run);
+    for (int l = c->encoder_layers - 1; l >= 0; l--) {
+        block_backward(dx, NULL, &grad->encoder[l], dy, &acts->layers[l], &acts->in, &net->encoder[l], run);
+        real *swap = dy;
+        dy = dx;
+        dx = swap;
+    }
+    dropout_apply(dy, acts->in.keys, 0, n, d, net->dropout, run);
+    embed_backward(c->tie == TFM_TIE_ALL ? grad->shared : grad->encoder_embed, dy, acts->tokens->ids, d, net->embed_scale,
+                   n);
+    arena_reset(run->arena, mark);
+}

@@ -1,0 +1,129 @@
+/*
+ * net.c: layers out of named tensors. Query, key and value lie side by side in a block of parameters (params.def), so one
+ * linear spans the three; the same for key and value of cross-attention.
+ */
+#include "model/net.h"
+
+#include <math.h>
+
+static struct linear linear_of(int out, int in, const real *w, const real *b)
+{
+    struct linear l = { .out = out, .in = in, .w = w, .b = b };
+    return l;
+}
+
+static struct norm norm_of(const struct config *c, const real *gamma, const real *beta)
+{
+    struct norm n = { .d = c->d_model, .eps = (real)c->norm_epsilon, .gamma = gamma, .beta = beta };
+    return n;
+}
+
+static struct attn attn_of(const struct config *c, const char *prefix, int layer, const char *name, int place)
+{
+    int dim = c->d_model / c->heads;
+    struct attn a = { .heads = c->heads, .dim = dim, .scale = (real)(1 / sqrt((double)dim)),
+                      .dropout = (real)c->attention_dropout, .place = place, .prefix = prefix, .layer = layer,
+                      .name = name };
+    return a;
+}
+
+static void block_bind(struct block *block, const struct config *c, const struct layer_weights *w, bool has_cross,
+                       int layer)
+{
+    int d = c->d_model, f = c->ffn_dim;
+    const char *prefix = has_cross ? "decoder.layers" : "encoder.layers";
+    int place = BLOCK_PLACES * (layer + 1); /* the first BLOCK_PLACES are the embeddings' */
+    *block = (struct block){
+        .pre_norm = c->pre_norm, .has_cross = has_cross, .d = d, .dropout = (real)c->dropout, .place = place,
+        .self_norm = norm_of(c, w->self_norm_w, w->self_norm_b),
+        .ffn_norm = norm_of(c, w->ffn_norm_w, w->ffn_norm_b),
+        .self_qkv = linear_of(3 * d, d, w->self_q_w, w->self_q_b),
+        .self_out = linear_of(d, d, w->self_out_w, w->self_out_b),
+        .self = attn_of(c, prefix, layer, "self_attn", place + 1),
+        .ffn = { .fc1 = linear_of(f, d, w->fc1_w, w->fc1_b), .fc2 = linear_of(d, f, w->fc2_w, w->fc2_b),
+                 .act = c->activation, .dropout = (real)c->activation_dropout, .place = place + 5, .prefix = prefix,
+                 .layer = layer },
+    };
+    if (!has_cross)
+        return;
+    block->cross_norm = norm_of(c, w->cross_norm_w, w->cross_norm_b);
+    block->cross_q = linear_of(d, d, w->cross_q_w, w->cross_q_b);
+    block->cross_kv = linear_of(2 * d, d, w->cross_k_w, w->cross_k_b);
+    block->cross_out = linear_of(d, d, w->cross_out_w, w->cross_out_b);
+    block->cross = attn_of(c, prefix, layer, "encoder_attn", place + 3);
+}
+
+void net_bind(struct net *net, const struct config *c, const struct weights *w)
+{
+    const real *source = c->tie == TFM_TIE_ALL ? w->shared : w->encoder_embed;
+    const real *target = c->tie == TFM_TIE_ALL ? w->shared : w->decoder_embed;
+    *net = (struct net){
+        .config = c,
+        .source_embed = linear_of(c->source_vocab_size, c->d_model, source, NULL),
+        .target_embed = linear_of(c->vocab_size, c->d_model, target, NULL),
+        .unembed = linear_of(c->vocab_size, c->d_model, c->tie == TFM_TIE_NONE ? w->lm_head : target, w->logits_bias),
+        .embed_scale = c->scale_embedding ? (real)sqrt((double)c->d_model) : 1,
+        .dropout = (real)c->dropout,
+        .encoder_norm = norm_of(c, w->encoder_norm_w, w->encoder_norm_b),
+        .decoder_norm = norm_of(c, w->decoder_norm_w, w->decoder_norm_b),
+    };
+    for (int l = 0; l < c->encoder_layers; l++)
+        block_bind(&net->encoder[l], c, &w->encoder[l], false, l);
+    for (int l = 0; l < c->decoder_layers; l++)
+        block_bind(&net->decoder[l], c, &w->decoder[l], true, l);
+}
+
+/* Calls visit for every linear of the net; embeddings that share a matrix come as one with the others listed after. */
+typedef void net_visit(struct linear *l, void *arg);
+
+static void block_each(struct block *b, net_visit *visit, void *arg)
+{
+    visit(&b->self_qkv, arg);
+    visit(&b->self_out, arg);
+    visit(&b->ffn.fc1, arg);
+    visit(&b->ffn.fc2, arg);
+    if (b->has_cross) {
+        visit(&b->cross_q, arg);
+        visit(&b->cross_kv, arg);
+        visit(&b->cross_out, arg);
+    }
+}
+
+static void net_each(struct net *net, net_visit *visit, void *arg)
+{
+    visit(&net->unembed, arg);
+    if (net->target_embed.w != net->unembed.w)
+        visit(&net->target_embed, arg);
+    if (net->source_embed.w != net->unembed.w)
+        visit(&net->source_embed, arg);
+    for (int l = 0; l < net->config->encoder_layers; l++)
+        block_each(&net->encoder[l], visit, arg);
+    for (int l = 0; l < net->config->decoder_layers; l++)
+        block_each(&net->decoder[l], visit, arg);
+}
+
+static void add_size(struct linear *l, void *arg) { *(size_t *)arg += linear_packed_size(l->out, l->in); }
+
+static void pack_one(struct linear *l, void *arg)
+{
+    real **next = arg;
+    linear_pack(*next, l->w, l->out, l->in);
+    l->packed = *next;
+    *next += linear_packed_size(l->out, l->in);
+}
+
+size_t net_packed_size(struct net *net)
+{
+    size_t size = 0;
+    net_each(net, add_size, &size);
+    return size;
+}
+
+void net_pack(struct net *net, real *packed)
+{
+    net_each(net, pack_one, &packed);
+    if (!net->target_embed.packed)
+        net->target_embed.packed = net->unembed.packed;
+    if (!net->source_embed.packed)
+        net->source_embed.packed = net->unembed.packed;
+}

@@ -1,0 +1,150 @@
+/*
+ * attn.c: scaled dot-product attention with several heads (Vaswani et al. 2017, section 3.2), for each segment and head
+ *     P = softmax(scale * Q K^T + mask)     O = P V
+ * and back, with D = dropout's mask / (1 - p):
+ *     dV = (P D)^T dO     dP = (dO V^T) D     dS = scale * P (dP - rowsum(dP P))     dQ = dS K     dK = dS^T Q
+ * The products are the kernels' own, whose results for a row depend on nothing but the row: so a decoding step gives the
+ * same bits as the whole target at once. Sentence by sentence the matrices are small and stay in the first cache.
+ * On the sentence's way: block_forward calls attn_forward, which hands the mix to linear_forward.
+ */
+#include "nn/attn.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "nn/dropout.h"
+
+size_t attn_weights_size(const struct attn_segment *segments, int n_segments, int heads)
+{
+    size_t size = 0;
+    for (int i = 0; i < n_segments; i++)
+        size += (size_t)segments[i].n_q * (size_t)segments[i].n_k * (size_t)heads;
+    return size;
+}
+
+/* Keys that query i of a segment sees: the first so many. */
+static int visible(const struct attn_segment *s, int i)
+{
+    return s->causal ? i + s->n_k - s->n_q + 1 : s->n_k;
+}
+
+/* The rows of one head, one below the other [n_k, K], when they do not lie so that a product can read them. */
+static const real *gather(const struct attn_segment *s, const real *x, int ldx, int dim, int *ld, const struct run *run)
+{
+    *ld = ldx;
+    if (!s->k_rows)
+        return x + (size_t)s->k_start * ldx;
+    real *rows = ARENA_TAKE(run->arena, real, (size_t)s->n_k * dim);
+    for (int j = 0; j < s->n_k; j++)
+        memcpy(rows + (size_t)j * dim, x + (size_t)s->k_rows[j] * ldx, sizeof(real) * (size_t)dim);
+    *ld = dim;
+    return rows;
+}
+
+static void show_weights(const real *p, int head, const struct attn_segment *s, const struct attn *attn,
+                         const struct run *run)
+{
+    if (!run->tap)
+        return;
+    char name[64];
+    snprintf(name, sizeof(name), "%s.weights", attn->name);
+    tap_show(run->tap, attn->prefix, attn->layer, name, head, p, s->n_q, s->n_k, s->n_k);
+}
+
+/* Drops attention weights [n_q, n_k] of one head, or their gradient: y may be p. */
+static void drop_weights(real *y, const real *p, int head, const struct attn_segment *s, const struct attn *attn,
+                         const uint64_t *keys, const struct run *run)
+{
+    for (int i = 0; i < s->n_q; i++)
+        run->kern->dropout(y + (size_t)i * s->n_k, p + (size_t)i * s->n_k, s->n_k,
+                           dropout_row_key(keys[s->q_start + i], attn->place) + (uint32_t)head * 0x85ebca6bu,
+                           attn->dropout);
+}
+
+void attn_forward(real *out, real *weights, const real *q, int ldq, const real *k, int ldk, const real *v, int ldv,
+                  const struct attn_segment *segments, int n_segments, const struct attn *attn, const uint64_t *keys,
+                  const struct run *run)
+{
+    const struct kern *kern = run->kern;
+    int dim = attn->dim, d = attn->heads * dim;
+    bool drop = run->dropout && attn->dropout > 0;
+    for (int g = 0; g < n_segments; g++) {
+        const struct attn_segment *s = &segments[g];
+        size_t area = (size_t)s->n_q * (size_t)s->n_k, mark = arena_mark(run->arena);
+        real *kt = ARENA_TAKE(run->arena, real, (size_t)s->n_k * dim);
+        real *scratch = ARENA_TAKE(run->arena, real, area);
+        real *dropped = drop ? ARENA_TAKE(run->arena, real, area) : NULL;
+        for (int h = 0; h < attn->heads; h++) {
+            size_t head_mark = arena_mark(run->arena);
+            real *p = weights ? weights : scratch;
+            int ld;
+            const real *rows = gather(s, k + h * dim, ldk, dim, &ld, run);
+            kern->transpose(kt, s->n_k, rows, ld, s->n_k, dim);
+            kern->gemm(p, s->n_k, q + (size_t)s->q_start * ldq + h * dim, ldq, 1, kt, s->n_k, s->n_q, s->n_k, dim,
+                       false);
+            for (int i = 0; i < s->n_q; i++) {
+                real *row = p + (size_t)i * s->n_k;
+                int seen = visible(s, i);
+                kern->softmax(row, seen, attn->scale);
+                memset(row + seen, 0, sizeof(real) * (size_t)(s->n_k - seen));
+            }
+            show_weights(p, h, s, attn, run);
+            if (weights)
+                weights += area;
+            if (drop) {
+                drop_weights(dropped, p, h, s, attn, keys, run);
+                p = dropped;
+            }
+            rows = gather(s, v + h * dim, ldv, dim, &ld, run);
+            kern->gemm(out + (size_t)s->q_start * d + h * dim, d, p, s->n_k, 1, rows, ld, s->n_q, dim, s->n_k, false);
+            arena_reset(run->arena, head_mark);
+        }
+        arena_reset(run->arena, mark);
+    }
+}
+
+void attn_backward(real *dq, int lddq, real *dk, int lddk, real *dv, int lddv, const real *dout, const real *weights,
+                   const real *q, int ldq, const real *k, int ldk, const real *v, int ldv,
+                   const struct attn_segment *segments, int n_segments, const struct attn *attn, const uint64_t *keys,
+                   const struct run *run)
+{
+    const struct kern *kern = run->kern;
+    int dim = attn->dim, d = attn->heads * dim;
+    bool drop = run->dropout && attn->dropout > 0;
+    for (int g = 0; g < n_segments; g++) {
+        const struct attn_segment *s = &segments[g];
+        assert(!s->k_rows);
+        int n_q = s->n_q, n_k = s->n_k;
+        size_t area = (size_t)n_q * (size_t)n_k, mark = arena_mark(run->arena);
+        real *vt = ARENA_TAKE(run->arena, real, (size_t)n_k * dim);
+        real *ds = ARENA_TAKE(run->arena, real, area);
+        real *dropped = drop ? ARENA_TAKE(run->arena, real, area) : NULL;
+        for (int h = 0; h < attn->heads; h++, weights += area) {
+            const real *up = dout + (size_t)s->q_start * d + h * dim;
+            const real *q_rows = q + (size_t)s->q_start * ldq + h * dim, *k_rows = k + (size_t)s->k_start * ldk + h * dim;
+            const real *p = weights;
+            if (drop) {
+                drop_weights(dropped, p, h, s, attn, keys, run);
+                p = dropped;
+            }
+            /* O = (P D) V */
+            kern->gemm(dv + (size_t)s->k_start * lddv + h * dim, lddv, p, 1, n_k, up, d, n_k, dim, n_q, true);
+            kern->transpose(vt, n_k, v + (size_t)s->k_start * ldv + h * dim, ldv, n_k, dim);
+            kern->gemm(ds, n_k, up, d, 1, vt, n_k, n_q, n_k, dim, false);
+            if (drop)
+                drop_weights(ds, ds, h, s, attn, keys, run);
+            /* P = softmax(scale * S) */
+            for (int i = 0; i < n_q; i++) {
+                real *row = ds + (size_t)i * n_k;
+                int seen = visible(s, i);
+                kern->softmax_backward(row, weights + (size_t)i * n_k, seen, attn->scale);
+                memset(row + seen, 0, sizeof(real) * (size_t)(n_k - seen));
+            }
+            /* S = Q K^T */
+            kern->gemm(dq + (size_t)s->q_start * lddq + h * dim, lddq, ds, n_k, 1, k_rows, ldk, n_q, dim, n_k, false);
+            kern->gemm(dk + (size_t)s->k_start * lddk + h * dim, lddk, ds, 1, n_k, q_rows, ldq, n_k, dim, n_q, true);
+        }
+        arena_reset(run->arena, mark);
+    }
+}

@@ -1,0 +1,126 @@
+/*
+ * kern_avx2.c: the tier of AVX2 and FMA: 16 lanes are two registers of 8. Compiled with -mavx2 -mfma.
+ */
+#include <immintrin.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "num/kern.h"
+
+#define KERN_NAME "avx2"
+#define KERN_TABLE kern_avx2
+#define KERN_ROWS 6 /* 12 sums, 2 of b, 1 of a: 15 of 16 registers */
+
+typedef struct {
+    __m256 a, b;
+} V;
+
+static inline V V_pair(__m256 a, __m256 b)
+{
+    V r = { a, b };
+    return r;
+}
+
+static inline V V_load(const real *p) { return V_pair(_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)); }
+
+static inline void V_store(real *p, V x)
+{
+    _mm256_storeu_ps(p, x.a);
+    _mm256_storeu_ps(p + 8, x.b);
+}
+
+static inline __m256i V_mask(int n) /* lanes 0..n-1 of 8 */
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+/* The first n lanes; the others are zero, or left alone in memory. Masked stores are slow on some processors: a full
+ * vector goes without. */
+static inline V V_load_n(const real *p, int n)
+{
+    if (n >= 16)
+        return V_load(p);
+    return V_pair(_mm256_maskload_ps(p, V_mask(n)), _mm256_maskload_ps(p + 8, V_mask(n - 8)));
+}
+
+static inline void V_store_n(real *p, V x, int n)
+{
+    if (n >= 16) {
+        V_store(p, x);
+        return;
+    }
+    _mm256_maskstore_ps(p, V_mask(n), x.a);
+    _mm256_maskstore_ps(p + 8, V_mask(n - 8), x.b);
+}
+
+static inline V V_set(real x) { return V_pair(_mm256_set1_ps(x), _mm256_set1_ps(x)); }
+
+#define V_BINARY(name, instruction)                                          \
+    static inline V name(V x, V y)                                           \
+    {                                                                        \
+        return V_pair(instruction(x.a, y.a), instruction(x.b, y.b));         \
+    }
+V_BINARY(V_add, _mm256_add_ps)
+V_BINARY(V_sub, _mm256_sub_ps)
+V_BINARY(V_mul, _mm256_mul_ps)
+V_BINARY(V_div, _mm256_div_ps)
+V_BINARY(V_max, _mm256_max_ps)
+V_BINARY(V_min, _mm256_min_ps)
+
+static inline V V_fma(V x, V y, V z)
+{
+    return V_pair(_mm256_fmadd_ps(x.a, y.a, z.a), _mm256_fmadd_ps(x.b, y.b, z.b));
+}
+
+static inline V V_sqrt(V x) { return V_pair(_mm256_sqrt_ps(x.a), _mm256_sqrt_ps(x.b)); }
+
+/* a > b ? x : y */
+static inline V V_gt(V a, V b, V x, V y)
+{
+    return V_pair(_mm256_blendv_ps(y.a, x.a, _mm256_cmp_ps(a.a, b.a, _CMP_GT_OQ)),
+                  _mm256_blendv_ps(y.b, x.b, _mm256_cmp_ps(a.b, b.b, _CMP_GT_OQ)));
+}
+
+static inline V V_round(V x)
+{
+    return V_pair(_mm256_round_ps(x.a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC),
+                  _mm256_round_ps(x.b, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
+/* 2^x for whole x in [-126, 127] */
+static inline V V_pow2(V x)
+{
+    __m256i bias = _mm256_set1_epi32(127);
+    return V_pair(
+        _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(x.a), bias), 23)),
+        _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(x.b), bias), 23)));
+}
+
+/* All ones where rng_at(key, j + lane) >= limit, 8 lanes */
+static inline __m256 V_keep(uint32_t key, uint32_t j, uint32_t limit)
+{
+    __m256i lane = _mm256_add_epi32(_mm256_set1_epi32((int)j), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    __m256i x = _mm256_xor_si256(_mm256_set1_epi32((int)key),
+                                 _mm256_mullo_epi32(lane, _mm256_set1_epi32((int)0x9e3779b9u)));
+    x = _mm256_mullo_epi32(_mm256_xor_si256(x, _mm256_srli_epi32(x, 16)), _mm256_set1_epi32(0x7feb352d));
+    x = _mm256_mullo_epi32(_mm256_xor_si256(x, _mm256_srli_epi32(x, 15)), _mm256_set1_epi32((int)0x846ca68bu));
+    x = _mm256_xor_si256(x, _mm256_srli_epi32(x, 16));
+    __m256i l = _mm256_set1_epi32((int)limit); /* unsigned x >= l: max(x, l) == x */
+    return _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_max_epu32(x, l), x));
+}
+
+static inline V V_drop(V x, uint32_t key, uint32_t j, uint32_t limit)
+{
+    return V_pair(_mm256_and_ps(x.a, V_keep(key, j, limit)), _mm256_and_ps(x.b, V_keep(key, j + 8, limit)));
+}
+
+static inline real V_sum(V x)
+{
+    __m256 s8 = _mm256_add_ps(x.a, x.b);
+    __m128 s4 = _mm_add_ps(_mm256_castps256_ps128(s8), _mm256_extractf128_ps(s8, 1));
+    __m128 s2 = _mm_add_ps(s4, _mm_movehl_ps(s4, s4));
+    return _mm_cvtss_f32(_mm_add_ss(s2, _mm_shuffle_ps(s2, s2, 1)));
+}
+
+#include "num/kern_body.h"

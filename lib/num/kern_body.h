@@ -1,0 +1,405 @@
+/*
+ * kern_body.h: every kernel, once, over a vector V of 16 lanes that the including file defines (kern_ref.c, kern_avx2.c,
+ * kern_vnni.c). The order of each sum is written here and is the same in all tiers: lane l of a vector adds the elements
+ * l, l + 16, l + 32, ..., and V_sum joins the lanes by halves. See kern.h for what each kernel computes.
+ */
+
+/* exp by 2^n * e^r, |r| <= ln(2)/2, ln(2) in two parts (Cody and Waite 1980), a polynomial of degree 6 by Taylor's
+ * coefficients; relative error below 2e-7. In double: libm's. */
+static inline V V_exp(V x)
+{
+#ifdef REAL_IS_DOUBLE
+    LANES x.v[l] = exp(x.v[l]);
+    return x;
+#else
+    x = V_max(V_min(x, V_set(88.0f)), V_set(-87.0f));
+    V n = V_round(V_mul(x, V_set(1.44269504f)));
+    V r = V_fma(n, V_set(-0.693359375f), x);
+    r = V_fma(n, V_set(2.12194440e-4f), r);
+    V p = V_set(1.0f / 720);
+    p = V_fma(p, r, V_set(1.0f / 120));
+    p = V_fma(p, r, V_set(1.0f / 24));
+    p = V_fma(p, r, V_set(1.0f / 6));
+    p = V_fma(p, r, V_set(0.5f));
+    p = V_fma(p, r, V_set(1.0f));
+    p = V_fma(p, r, V_set(1.0f));
+    return V_mul(p, V_pow2(n));
+#endif
+}
+
+/* ---- matrix products ---- */
+
+/* A tile of `rows` x (16 * cols) sums in registers: column block v of b's row l at b + l*ldb + v*bstep. The last block has
+ * `tail` lanes. rows and cols are constants where this is called. */
+static inline __attribute__((always_inline)) void tile(real *c, int ldc, const real *a, int rsa, int csa, const real *b,
+                                                       int ldb, size_t bstep, int k, bool add, int tail, const int rows,
+                                                       const int cols)
+{
+    V sum[8][4];
+#define FOR_TILE                        \
+    for (int i = 0; i < rows; i++)      \
+        for (int v = 0; v < cols; v++)
+#define LANES_OF(v) ((v) == cols - 1 ? tail : 16)
+    FOR_TILE
+    {
+        if (add)
+            sum[i][v] = V_load_n(c + (size_t)i * ldc + 16 * v, LANES_OF(v));
+        else
+            sum[i][v] = V_set(0);
+    }
+    if (tail == 16) {
+        for (int l = 0; l < k; l++) {
+            V row[4];
+            for (int v = 0; v < cols; v++)
+                row[v] = V_load(b + (size_t)l * ldb + v * bstep);
+            for (int i = 0; i < rows; i++) {
+                V x = V_set(a[(size_t)i * rsa + (size_t)l * csa]);
+                for (int v = 0; v < cols; v++)
+                    sum[i][v] = V_fma(x, row[v], sum[i][v]);
+            }
+        }
+    } else {
+        for (int l = 0; l < k; l++) {
+            V row[4];
+            for (int v = 0; v < cols; v++)
+                row[v] = V_load_n(b + (size_t)l * ldb + v * bstep, LANES_OF(v));
+            for (int i = 0; i < rows; i++) {
+                V x = V_set(a[(size_t)i * rsa + (size_t)l * csa]);
+                for (int v = 0; v < cols; v++)
+                    sum[i][v] = V_fma(x, row[v], sum[i][v]);
+            }
+        }
+    }
+    FOR_TILE V_store_n(c + (size_t)i * ldc + 16 * v, sum[i][v], LANES_OF(v));
+#undef FOR_TILE
+#undef LANES_OF
+}
+
+/* All m rows against one or more column blocks. */
+static inline __attribute__((always_inline)) void column(real *c, int ldc, const real *a, int rsa, int csa, const real *b,
+                                                         int ldb, size_t bstep, int m, int k, bool add, int tail,
+                                                         const int cols)
+{
+#define TILE(rows) tile(c, ldc, a, rsa, csa, b, ldb, bstep, k, add, tail, rows, cols)
+    for (; m >= KERN_ROWS; m -= KERN_ROWS, a += (size_t)KERN_ROWS * rsa, c += (size_t)KERN_ROWS * ldc)
+        TILE(KERN_ROWS);
+    switch (m) {
+    case 7: TILE(7); break;
+    case 6: TILE(6); break;
+    case 5: TILE(5); break;
+    case 4: TILE(4); break;
+    case 3: TILE(3); break;
+    case 2: TILE(2); break;
+    case 1: TILE(1); break;
+    default: break;
+    }
+#undef TILE
+}
+
+/* Column blocks go by KERN_COLS where many rows share them, and by 4 where a single row would leave the multipliers
+ * waiting for each other. */
+#ifndef KERN_COLS
+#define KERN_COLS 1
+#endif
+
+static void columns(real *c, int ldc, const real *a, int rsa, int csa, const real *b, int ldb, size_t bstep, int m, int n,
+                    int k, bool add)
+{
+    if (m == 1)
+        for (; n >= 64; n -= 64, b += 4 * bstep, c += 64)
+            tile(c, ldc, a, rsa, csa, b, ldb, bstep, k, add, 16, 1, 4);
+    for (; n >= 16 * KERN_COLS; n -= 16 * KERN_COLS, b += KERN_COLS * bstep, c += 16 * KERN_COLS)
+        column(c, ldc, a, rsa, csa, b, ldb, bstep, m, k, add, 16, KERN_COLS);
+    for (; n > 0; n -= 16, b += bstep, c += 16)
+        if (n >= 16)
+            column(c, ldc, a, rsa, csa, b, ldb, bstep, m, k, add, 16, 1);
+        else
+            column(c, ldc, a, rsa, csa, b, ldb, bstep, m, k, add, n, 1);
+}
+
+static void body_gemm(real *c, int ldc, const real *a, int rsa, int csa, const real *b, int ldb, int m, int n, int k,
+                      bool add)
+{
+    columns(c, ldc, a, rsa, csa, b, ldb, 16, m, n, k, add);
+}
+
+static void body_linear(real *y, const real *x, const real *packed, int n, int out, int in)
+{
+    columns(y, out, x, in, 1, packed, 16, (size_t)in * 16, n, out, in, false);
+}
+
+static void body_transpose(real *y, int ldy, const real *x, int ldx, int rows, int cols)
+{
+    for (int i = 0; i < rows; i += 16) /* 16 rows share the cache lines of y */
+        for (int j = 0; j < cols; j++)
+            for (int l = i; l < rows && l < i + 16; l++)
+                y[(size_t)j * ldy + l] = x[(size_t)l * ldx + j];
+}
+
+/* ---- loops over one row: full vectors, then the rest ---- */
+
+#define FOR_VECTORS(n) \
+    for (int j = 0, n_ = 0; j < (n) && (n_ = (n) - j < 16 ? (n) - j : 16); j += 16)
+
+static real body_dot(const real *x, const real *y, int n)
+{
+    V sum = V_set(0);
+    FOR_VECTORS(n) sum = V_fma(V_load_n(x + j, n_), V_load_n(y + j, n_), sum);
+    return V_sum(sum);
+}
+
+static double body_sum_squares(const real *x, size_t n)
+{
+    double sum[8] = { 0 };
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (int l = 0; l < 8; l++)
+            sum[l] += (double)x[i + l] * (double)x[i + l];
+    for (int l = 0; i < n; i++, l++)
+        sum[l] += (double)x[i] * (double)x[i];
+    return ((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
+}
+
+static void body_add(real *y, const real *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] += x[i];
+}
+
+static void body_scale(real *y, real a, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] *= a;
+}
+
+static real row_max(const real *x, int n)
+{
+    V most = V_set(x[0]);
+    int j = 0;
+    for (; j + 16 <= n; j += 16)
+        most = V_max(V_load(x + j), most);
+    real lane[16];
+    V_store(lane, most);
+    real best = lane[0];
+    for (int l = 1; l < 16; l++)
+        best = lane[l] > best ? lane[l] : best;
+    for (; j < n; j++)
+        best = x[j] > best ? x[j] : best;
+    return best;
+}
+
+static real body_max(const real *x, int n, int *index)
+{
+    real best = row_max(x, n);
+    int i = 0;
+    while (i < n - 1 && x[i] != best) /* a row of NaN ends here, too */
+        i++;
+    *index = i;
+    return best;
+}
+
+/* x = exp(scale * (x - max)), the sum returned */
+static real row_exp(real *y, const real *x, int n, real max, real scale)
+{
+    V sum = V_set(0), m = V_set(max), s = V_set(scale);
+    int j = 0;
+    for (; j + 16 <= n; j += 16) {
+        V e = V_exp(V_mul(V_sub(V_load(x + j), m), s));
+        if (y)
+            V_store(y + j, e);
+        sum = V_add(sum, e);
+    }
+    if (j < n) {
+        real lane[16] = { 0 };
+        V_store(lane, V_exp(V_mul(V_sub(V_load_n(x + j, n - j), m), s)));
+        V e = V_load_n(lane, n - j);
+        if (y)
+            V_store_n(y + j, e, n - j);
+        sum = V_add(sum, e);
+    }
+    return V_sum(sum);
+}
+
+static void row_scale(real *x, int n, real a)
+{
+    V s = V_set(a);
+    FOR_VECTORS(n) V_store_n(x + j, V_mul(V_load_n(x + j, n_), s), n_);
+}
+
+static void body_softmax(real *x, int n, real scale)
+{
+    real sum = row_exp(x, x, n, row_max(x, n), scale);
+    row_scale(x, n, 1 / sum);
+}
+
+static void body_softmax_backward(real *dp, const real *p, int n, real scale)
+{
+    V mean = V_set(body_dot(dp, p, n)), s = V_set(scale);
+    FOR_VECTORS(n)
+    {
+        V d = V_sub(V_load_n(dp + j, n_), mean);
+        V_store_n(dp + j, V_mul(V_mul(V_load_n(p + j, n_), d), s), n_);
+    }
+}
+
+/* The logarithm is libm's in double, rounded once: its last bit is beyond a float's. */
+static real body_logsumexp(const real *x, int n)
+{
+    real max = row_max(x, n);
+    return (real)((double)max + log((double)row_exp(NULL, x, n, max, 1)));
+}
+
+static double body_xent(real *x, int n, int label, real smoothing, bool gradient, double *nll)
+{
+    V sum = V_set(0);
+    FOR_VECTORS(n) sum = V_add(sum, V_load_n(x + j, n_));
+    double mean = (double)V_sum(sum) / n, at_label = (double)x[label];
+    real max = row_max(x, n);
+    real total = row_exp(gradient ? x : NULL, x, n, max, 1);
+    double lse = (double)max + log((double)total);
+    if (gradient) {
+        V scale = V_set(1 / total), spread = V_set(-smoothing / (real)n);
+        FOR_VECTORS(n) V_store_n(x + j, V_fma(V_load_n(x + j, n_), scale, spread), n_);
+        x[label] -= 1 - smoothing;
+    }
+    *nll = lse - at_label;
+    return lse - (1 - (double)smoothing) * at_label - (double)smoothing * mean;
+}
+
+/* ---- layer norm ---- */
+
+static void body_norm(real *y, real *stats, const real *x, const real *gamma, const real *beta, int n, int d, real eps)
+{
+    for (int i = 0; i < n; i++, x += d, y += d) {
+        V sum = V_set(0);
+        FOR_VECTORS(d) sum = V_add(sum, V_load_n(x + j, n_));
+        real mean = V_sum(sum) / (real)d;
+        V m = V_set(mean);
+        sum = V_set(0);
+        int full = d & ~15;
+        for (int j = 0; j < full; j += 16) {
+            V c = V_sub(V_load(x + j), m);
+            sum = V_fma(c, c, sum);
+        }
+        if (full < d) {
+            real lane[16];
+            V_store(lane, V_sub(V_load_n(x + full, d - full), m));
+            V c = V_load_n(lane, d - full);
+            sum = V_fma(c, c, sum);
+        }
+        real variance = V_sum(sum) / (real)d;
+        real rstd = (real)1 / (real)sqrt((double)variance + (double)eps);
+        V r = V_set(rstd);
+        FOR_VECTORS(d)
+        {
+            V c = V_mul(V_sub(V_load_n(x + j, n_), m), r);
+            V_store_n(y + j, V_fma(c, V_load_n(gamma + j, n_), V_load_n(beta + j, n_)), n_);
+        }
+        if (stats) {
+            stats[2 * i] = mean;
+            stats[2 * i + 1] = rstd;
+        }
+    }
+}
+
+/* y = xhat * gamma + beta, xhat = (x - mean) * rstd:
+ * dx = rstd * (g - mean(g) - xhat * mean(g * xhat)) with g = dy * gamma. */
+static void body_norm_backward(real *dx, real *dgamma, real *dbeta, const real *dy, const real *x, const real *stats,
+                               const real *gamma, int n, int d)
+{
+    for (int i = 0; i < n; i++, x += d, dy += d, dx += d) {
+        V m = V_set(stats[2 * i]), r = V_set(stats[2 * i + 1]), sum_g = V_set(0), sum_gx = V_set(0);
+        FOR_VECTORS(d)
+        {
+            V xhat = V_mul(V_sub(V_load_n(x + j, n_), m), r), up = V_load_n(dy + j, n_);
+            V g = V_mul(up, V_load_n(gamma + j, n_));
+            sum_g = V_add(sum_g, g);
+            sum_gx = V_fma(g, xhat, sum_gx);
+            V_store_n(dgamma + j, V_fma(up, xhat, V_load_n(dgamma + j, n_)), n_);
+            V_store_n(dbeta + j, V_add(up, V_load_n(dbeta + j, n_)), n_);
+        }
+        V mean_g = V_set(V_sum(sum_g) / (real)d), mean_gx = V_set(V_sum(sum_gx) / (real)d);
+        FOR_VECTORS(d)
+        {
+            V xhat = V_mul(V_sub(V_load_n(x + j, n_), m), r);
+            V g = V_sub(V_mul(V_load_n(dy + j, n_), V_load_n(gamma + j, n_)), mean_g);
+            V_store_n(dx + j, V_mul(r, V_sub(g, V_mul(xhat, mean_gx))), n_);
+        }
+    }
+}
+
+/* ---- element by element ---- */
+
+static void body_bias(real *y, const real *b, int n, int d)
+{
+    for (int i = 0; i < n; i++, y += d)
+        FOR_VECTORS(d) V_store_n(y + j, V_add(V_load_n(y + j, n_), V_load_n(b + j, n_)), n_);
+}
+
+static void body_bias_backward(real *db, const real *dy, int n, int d)
+{
+    for (int i = 0; i < n; i++, dy += d)
+        FOR_VECTORS(d) V_store_n(db + j, V_add(V_load_n(db + j, n_), V_load_n(dy + j, n_)), n_);
+}
+
+static void body_act(real *y, const real *x, size_t n, enum kern_act act)
+{
+    (void)act; /* ACT_RELU */
+    for (size_t i = 0; i < n; i++)
+        y[i] = x[i] > 0 ? x[i] : 0;
+}
+
+static void body_act_backward(real *dx, const real *x, size_t n, enum kern_act act)
+{
+    (void)act;
+    for (size_t i = 0; i < n; i++)
+        dx[i] = x[i] > 0 ? dx[i] : 0;
+}
+
+static void body_dropout(real *y, const real *x, int n, uint32_t key, real p)
+{
+    uint32_t limit = (uint32_t)((double)p * 4294967296.0);
+    V scale = V_set(1 / (1 - p));
+    FOR_VECTORS(n) V_store_n(y + j, V_drop(V_mul(V_load_n(x + j, n_), scale), key, (uint32_t)j, limit), n_);
+}
+
+static void body_adam(real *w, real *m, real *v, const real *g, size_t n, real g_scale, real beta1, real beta2, real step,
+                      real eps, real decay)
+{
+    V gs = V_set(g_scale), b1 = V_set(beta1), b2 = V_set(beta2), c1 = V_set(1 - beta1), c2 = V_set(1 - beta2);
+    V st = V_set(-step), e = V_set(eps), keep = V_set(1 - decay);
+    for (size_t i = 0; i < n; i += 16) {
+        int n_ = n - i < 16 ? (int)(n - i) : 16;
+        V x = V_mul(V_load_n(g + i, n_), gs);
+        V first = V_fma(V_load_n(m + i, n_), b1, V_mul(x, c1));
+        V second = V_fma(V_load_n(v + i, n_), b2, V_mul(V_mul(x, x), c2));
+        V_store_n(m + i, first, n_);
+        V_store_n(v + i, second, n_);
+        V old = V_mul(V_load_n(w + i, n_), keep);
+        V_store_n(w + i, V_fma(st, V_div(first, V_add(V_sqrt(second), e)), old), n_);
+    }
+}
+
+const struct kern KERN_TABLE = {
+    .name = KERN_NAME,
+    .gemm = body_gemm,
+    .linear = body_linear,
+    .transpose = body_transpose,
+    .dot = body_dot,
+    .sum_squares = body_sum_squares,
+    .add = body_add,
+    .scale = body_scale,
+    .max = body_max,
+    .softmax = body_softmax,
+    .softmax_backward = body_softmax_backward,
+    .logsumexp = body_logsumexp,
+    .xent = body_xent,
+    .norm = body_norm,
+    .norm_backward = body_norm_backward,
+    .bias = body_bias,
+    .bias_backward = body_bias_backward,
+    .act = body_act,
+    .act_backward = body_act_backward,
+    .dropout = body_dropout,
+    .adam = body_adam,
+};

@@ -1,0 +1,121 @@
+/*
+ * kern_ref.c: the reference tier: 16 lanes in plain C, any machine, float or double. It is the specification that every
+ * other tier is compared with, bit for bit.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "num/kern.h"
+
+#define KERN_NAME "ref"
+#define KERN_TABLE kern_ref
+#define KERN_ROWS 4 /* rows of a tile of the matrix product */
+
+#ifdef REAL_IS_DOUBLE
+#define FMA fma
+#define SQRT sqrt
+#else
+#define FMA fmaf
+#define SQRT sqrtf
+#endif
+
+typedef struct {
+    real v[16];
+} V;
+
+#define LANES for (int l = 0; l < 16; l++)
+
+static inline V V_load(const real *p)
+{
+    V r;
+    memcpy(&r, p, sizeof(r));
+    return r;
+}
+
+static inline void V_store(real *p, V a) { memcpy(p, &a, sizeof(a)); }
+
+/* The first n lanes; the others are zero, or left alone in memory. */
+static inline V V_load_n(const real *p, int n)
+{
+    V r;
+    LANES r.v[l] = l < n ? p[l] : 0;
+    return r;
+}
+
+static inline void V_store_n(real *p, V a, int n)
+{
+    for (int l = 0; l < n; l++)
+        p[l] = a.v[l];
+}
+
+static inline V V_set(real x)
+{
+    V r;
+    LANES r.v[l] = x;
+    return r;
+}
+
+#define V_BINARY(name, expression)      \
+    static inline V name(V a, V b)      \
+    {                                   \
+        V r;                            \
+        LANES r.v[l] = expression;      \
+        return r;                       \
+    }
+V_BINARY(V_add, a.v[l] + b.v[l])
+V_BINARY(V_sub, a.v[l] - b.v[l])
+V_BINARY(V_mul, a.v[l] * b.v[l])
+V_BINARY(V_div, a.v[l] / b.v[l])
+V_BINARY(V_max, a.v[l] > b.v[l] ? a.v[l] : b.v[l])
+V_BINARY(V_min, a.v[l] < b.v[l] ? a.v[l] : b.v[l])
+
+static inline V V_fma(V a, V b, V c)
+{
+    V r;
+    LANES r.v[l] = FMA(a.v[l], b.v[l], c.v[l]);
+    return r;
+}
+
+static inline V V_sqrt(V a)
+{
+    LANES a.v[l] = SQRT(a.v[l]);
+    return a;
+}
+
+/* a > b ? x : y */
+static inline V V_gt(V a, V b, V x, V y)
+{
+    LANES x.v[l] = a.v[l] > b.v[l] ? x.v[l] : y.v[l];
+    return x;
+}
+
+static inline V V_round(V a)
+{
+    LANES a.v[l] = (real)rint((double)a.v[l]);
+    return a;
+}
+
+/* 2^a for whole a in [-126, 127] */
+static inline V V_pow2(V a)
+{
+    LANES a.v[l] = (real)ldexp(1.0, (int)a.v[l]);
+    return a;
+}
+
+/* x where rng_at(key, j + lane) >= limit, else 0 */
+static inline V V_drop(V x, uint32_t key, uint32_t j, uint32_t limit)
+{
+    LANES x.v[l] = rng_at(key, j + (uint32_t)l) >= limit ? x.v[l] : 0;
+    return x;
+}
+
+static inline real V_sum(V a)
+{
+    for (int step = 8; step > 0; step /= 2)
+        for (int l = 0; l < step; l++)
+            a.v[l] += a.v[l + step];
+    return a.v[0];
+}
+
+#include "num/kern_body.h"
