@@ -22,7 +22,7 @@ struct tfm_model {
     json_t *training;          /* provenance from config.json, or NULL */
 };
 
-/* tfm_model_open and tfm_model_free (tfm.h) are in model.c; the kernels are those of cpu_choose(NULL or tfm_set_cpu). */
+/* tfm_model_open and tfm_model_free (tfm.h) are in model.c; the kernels are those of cpu_current. */
 
 /* Writes the files of a model folder: config.json, weights.safetensors.gz; the vocabularies are copied by the caller.
  * Each file is atomic, the weights come last. */

@@ -18,9 +18,9 @@
 struct walk {
     struct param *list; /* filled in, or NULL: only counted */
     int n;
-    size_t size;        /* reals up to here */
-    real *block;        /* what fields point into */
-    char prefix[40];    /* of the names of this layer */
+    size_t size;     /* reals up to here */
+    real *block;     /* what fields point into */
+    char prefix[40]; /* of the names of this layer */
 };
 
 /* Visits one tensor: appends it to the table and points the field at it. */

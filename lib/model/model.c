@@ -1,0 +1,230 @@
+/*
+ * model.c: opens a model folder. config.json comes first, since it says what all else must be; then the
+ * weights (inflated side by side) and the vocabularies are read at the same time, because SentencePiece
+ * takes about as long to build its tables as the weights take to inflate. Last, the matrices are packed for
+ * translation.
+ */
+#include "model/model.h"
+
+#include <assert.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#define CONFIG_FILE "config.json"
+#define WEIGHTS_FILE "weights.safetensors.gz"
+#define PLAIN_WEIGHTS_FILE "weights.safetensors"
+
+/* Replaces path by "folder/name"; *is_there tells whether there is such a file. */
+static enum tfm_status find_file(struct str *path, bool *is_there, const char *folder, const char *name,
+                                 struct tfm_error *err)
+{
+    TRY(path_join(path, folder, name, err));
+    *is_there = file_exists(path->data);
+    return TFM_OK;
+}
+
+/* ---- config.json ---- */
+
+static enum tfm_status open_config(struct tfm_model *model, struct str *path, struct tfm_error *err)
+{
+    bool is_there;
+    TRY(find_file(path, &is_there, model->folder, CONFIG_FILE, err));
+    if (!is_there && !file_exists(model->folder))
+        return err_set(err, TFM_EIO, "there is no model folder %s", model->folder);
+    if (!is_there)
+        return err_set(err, TFM_EIO,
+                       "%s holds no " CONFIG_FILE "; a model is a folder of it, weights and vocabularies",
+                       model->folder);
+    json_t *root;
+    TRY(json_read(&root, path->data, err));
+    enum tfm_status status = config_parse(&model->config, root, path->data, err);
+    if (status == TFM_OK)
+        model->training = json_incref(json_object_get(root, "training"));
+    json_decref(root);
+    return status;
+}
+
+/* ---- weights ---- */
+
+static enum tfm_status open_weights(struct tfm_model *model, struct str *path, struct tfm_error *err)
+{
+    bool is_there;
+    TRY(find_file(path, &is_there, model->folder, WEIGHTS_FILE, err));
+    if (!is_there)
+        TRY(find_file(path, &is_there, model->folder, PLAIN_WEIGHTS_FILE, err));
+    if (!is_there)
+        return err_set(err, TFM_EIO, "%s holds no weights: neither " WEIGHTS_FILE " nor " PLAIN_WEIGHTS_FILE,
+                       model->folder);
+    struct pool *pool;
+    TRY(pool_new(&pool, pool_cores(), err));
+    enum tfm_status status =
+        safetensors_open(&model->block, path->data, &model->params, &model->type, pool, err);
+    pool_free(pool);
+    return status;
+}
+
+/* ---- vocabularies ---- */
+
+static enum tfm_status check_vocabulary(const struct spm *spm, int size, const char *field,
+                                        const struct config *config, const char *path, struct tfm_error *err)
+{
+    if (spm_size(spm) != size)
+        return err_set(err, TFM_EFORMAT, "%s: the vocabulary has %d pieces, but %s in " CONFIG_FILE " is %d",
+                       path, spm_size(spm), field, size);
+    if (spm_eos(spm) != config->eos_token_id)
+        return err_set(err, TFM_EFORMAT,
+                       "%s: </s> is piece %d of the vocabulary, but eos_token_id in " CONFIG_FILE " is %d",
+                       path, spm_eos(spm), config->eos_token_id);
+    if (spm_unk(spm) != config->unk_token_id)
+        return err_set(err, TFM_EFORMAT,
+                       "%s: <unk> is piece %d of the vocabulary, but unk_token_id in " CONFIG_FILE " is %d",
+                       path, spm_unk(spm), config->unk_token_id);
+    return TFM_OK;
+}
+
+static enum tfm_status open_vocabularies(struct tfm_model *model, struct str *path, struct tfm_error *err)
+{
+    const struct config *config = &model->config;
+    bool is_shared, is_there;
+    TRY(find_file(path, &is_shared, model->folder, "vocab.spm", err));
+    if (!is_shared) {
+        TRY(find_file(path, &is_there, model->folder, "source.spm", err));
+        if (!is_there)
+            return err_set(err, TFM_EIO,
+                           "%s holds no vocabulary: neither vocab.spm nor source.spm and target.spm",
+                           model->folder);
+    }
+    TRY(spm_open(&model->source, path->data, err));
+    TRY(check_vocabulary(model->source, config->source_vocab_size, "source_vocab_size", config, path->data,
+                         err));
+    if (is_shared) {
+        model->target = model->source;
+    } else {
+        TRY(path_join(path, model->folder, "target.spm", err));
+        TRY(spm_open(&model->target, path->data, err));
+    }
+    return check_vocabulary(model->target, config->vocab_size, "vocab_size", config, path->data, err);
+}
+
+/* ---- the whole ---- */
+
+struct opening { /* what two threads do at the same time */
+    struct tfm_model *model;
+    struct part {
+        enum tfm_status (*open)(struct tfm_model *model, struct str *path, struct tfm_error *err);
+        enum tfm_status status;
+        struct tfm_error err;
+    } parts[2];
+};
+
+static void open_task(void *arg, int i, int worker)
+{
+    (void)worker;
+    struct opening *opening = arg;
+    struct part *part = &opening->parts[i];
+    struct str path = { 0 };
+    part->status = part->open(opening->model, &path, &part->err);
+    str_release(&path);
+}
+
+static enum tfm_status open_parts(struct tfm_model *model, struct tfm_error *err)
+{
+    struct opening opening = { model, { { .open = open_weights }, { .open = open_vocabularies } } };
+    struct pool *pool;
+    TRY(pool_new(&pool, 2, err));
+    pool_run(pool, 2, open_task, &opening);
+    pool_free(pool);
+    for (int i = 0; i < 2; i++) {
+        if (opening.parts[i].status != TFM_OK) {
+            if (err != NULL)
+                *err = opening.parts[i].err;
+            return opening.parts[i].status;
+        }
+    }
+    return TFM_OK;
+}
+
+/* Puts the parts together. */
+static enum tfm_status bind_net(struct tfm_model *model, struct tfm_error *err)
+{
+    params_bind(&model->weights, &model->config, model->block);
+    net_bind(&model->net, &model->config, &model->weights);
+    model->packed = mem_alloc(net_packed_size(&model->net) * sizeof(real), err);
+    if (model->packed == NULL)
+        return TFM_ENOMEM;
+    net_pack(&model->net, model->packed);
+    return TFM_OK;
+}
+
+static enum tfm_status open_folder(struct tfm_model *model, const char *folder, struct tfm_error *err)
+{
+    model->folder = mem_strdup(folder, err);
+    if (model->folder == NULL)
+        return TFM_ENOMEM;
+    enum cpu_tier tier;
+    TRY(cpu_current(&tier, err));
+    model->kern = kern_for(tier);
+    struct str path = { 0 };
+    enum tfm_status status = open_config(model, &path, err);
+    str_release(&path);
+    if (status != TFM_OK)
+        return status;
+    TRY(params_list(&model->params, &model->config, err));
+    TRY(open_parts(model, err));
+    return bind_net(model, err);
+}
+
+enum tfm_status tfm_model_open(struct tfm_model **model, const char *folder, struct tfm_error *err)
+{
+    assert(folder != NULL);
+    *model = NULL;
+    struct tfm_model *m = mem_alloc(sizeof(*m), err);
+    if (m == NULL)
+        return TFM_ENOMEM;
+    enum tfm_status status = open_folder(m, folder, err);
+    if (status != TFM_OK) {
+        tfm_model_free(m);
+        return status;
+    }
+    *model = m;
+    return TFM_OK;
+}
+
+void tfm_model_free(struct tfm_model *model)
+{
+    if (model == NULL)
+        return;
+    if (model->target != model->source)
+        spm_free(model->target);
+    spm_free(model->source);
+    json_decref(model->training);
+    params_release(&model->params);
+    mem_free(model->packed);
+    mem_free(model->block);
+    mem_free(model->folder);
+    mem_free(model);
+}
+
+/* ---- writing ---- */
+
+static enum tfm_status write_files(struct str *path, const char *folder, const struct config *config,
+                                   const json_t *training, const struct params *params, const real *block,
+                                   enum tensor_type type, struct pool *pool, struct tfm_error *err)
+{
+    TRY(dir_make(folder, err));
+    TRY(path_join(path, folder, CONFIG_FILE, err));
+    TRY(config_write(config, training, path->data, err));
+    TRY(path_join(path, folder, WEIGHTS_FILE, err));
+    return safetensors_write(path->data, params, block, type, pool, err);
+}
+
+enum tfm_status model_write(const char *folder, const struct config *config, const json_t *training,
+                            const struct params *params, const real *block, enum tensor_type type,
+                            struct pool *pool, struct tfm_error *err)
+{
+    struct str path = { 0 };
+    enum tfm_status status = write_files(&path, folder, config, training, params, block, type, pool, err);
+    str_release(&path);
+    return status;
+}
