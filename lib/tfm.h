@@ -135,6 +135,28 @@ TFM_API void tfm_translator_free(struct tfm_translator *translator);
 TFM_API enum tfm_status tfm_translate(struct tfm_translator *translator, const char *const *lines, size_t n,
                                       const struct tfm_translation **result, struct tfm_error *err);
 
+/* ---- lines of text ---- */
+
+/* Reads text line by line, as tfm_translate wants it: from a plain or gzip file (told by its first bytes), from a pipe,
+ * or from standard input ("-"). A gzip file that is damaged or truncated is an error that names file and line. */
+struct tfm_lines;
+
+struct tfm_line {
+    const char *text; /* without its line end (\n or \r\n); NUL bytes are spaces. Valid until the next call */
+    long number;      /* from 1 */
+    bool is_utf8;     /* false: malformed somewhere; tfm_translate reads U+FFFD there */
+};
+
+TFM_API enum tfm_status tfm_lines_open(struct tfm_lines **lines, const char *path, struct tfm_error *err);
+TFM_API void tfm_lines_free(struct tfm_lines *lines);
+
+/* The next line; *more is false at the end. A byte order mark before the first line is left out. */
+TFM_API enum tfm_status tfm_lines_next(struct tfm_lines *lines, struct tfm_line *line, bool *more,
+                                       struct tfm_error *err);
+
+/* True when tfm_lines_next would have to wait for the other end of a pipe or for a terminal. */
+TFM_API bool tfm_lines_would_wait(struct tfm_lines *lines);
+
 /* ---- training ---- */
 
 enum tfm_unit { TFM_UPDATES, TFM_EPOCHS, TFM_TARGET_TOKENS };
