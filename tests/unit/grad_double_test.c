@@ -1,0 +1,106 @@
+/*
+ * grad_double_test.c: every gradient of whole small models against central differences, in double:
+ *     dL/dw ~ (L(w + e) - L(w - e)) / 2e
+ * post-norm and pre-norm, every way to tie embeddings, without dropout and with all three kinds of it (dropout is a function
+ * of its keys, so the loss stays a smooth function of the weights). A fixed tolerance of 1e-6 relative to the largest
+ * gradient of the tensor.
+ */
+#include "base/rng.h"
+#include "base/mem.h"
+#include "check.h"
+#include "model/loss.h"
+
+struct problem {
+    struct config config;
+    struct params params;
+    struct weights weights, grad;
+    real *block, *grad_block;
+    struct tokens source, target;
+    struct run run;
+};
+
+static const int source_ids[] = { 3, 5, 2, 0, 7, 0, 4, 4, 9, 1, 0 }, source_start[] = { 0, 4, 6, 11 };
+static const int target_ids[] = { 6, 0, 2, 8, 10, 0, 3, 3, 0 }, target_start[] = { 0, 2, 6, 9 };
+static const uint64_t sentence_keys[] = { 11, 12, 13 };
+
+static double loss_of(const struct problem *p, bool gradient)
+{
+    struct xent_sum sum = { 0 };
+    struct net net;
+    struct weights grad = p->grad;
+    net_bind(&net, &p->config, &p->weights);
+    loss_batch(&sum, NULL, gradient ? &grad : NULL, &p->source, &p->target, 0.1, &net, &p->run);
+    return sum.loss;
+}
+
+static void check_gradients(const char *name, struct problem *p)
+{
+    memset(p->grad_block, 0, sizeof(real) * p->params.size);
+    loss_of(p, true);
+    double worst = 0;
+    const char *worst_name = "";
+    for (int t = 0; t < p->params.n; t++) {
+        const struct param *param = &p->params.list[t];
+        size_t size = (size_t)param->rows * (size_t)param->cols;
+        double largest = 1e-3, difference = 0;
+        for (size_t i = 0; i < size; i++)
+            largest = fmax(largest, fabs(p->grad_block[param->offset + i]));
+        for (size_t i = 0; i < size; i++) {
+            real *w = p->block + param->offset + i, old = *w;
+            double e = 1e-5;
+            *w = old + e;
+            double up = loss_of(p, false);
+            *w = old - e;
+            double down = loss_of(p, false);
+            *w = old;
+            difference = fmax(difference, fabs((up - down) / (2 * e) - p->grad_block[param->offset + i]));
+        }
+        if (difference / largest > worst) {
+            worst = difference / largest;
+            worst_name = param->name;
+        }
+    }
+    CHECK(worst < 1e-6, "%s: every gradient of every tensor", name);
+    check_note("%s: largest relative difference %.1e, in %s", name, worst, worst_name);
+}
+
+static void check_model(const char *name, bool pre_norm, enum tfm_tie tie, bool dropout)
+{
+    struct tfm_error err;
+    struct problem p = {
+        .config = { .encoder_layers = 2, .decoder_layers = 2, .d_model = 8, .heads = 2, .ffn_dim = 12,
+                    .pre_norm = pre_norm, .norm_epsilon = 1e-5, .scale_embedding = true,
+                    .source_vocab_size = tie == TFM_TIE_ALL ? 13 : 11, .vocab_size = 13, .tie = tie,
+                    .unk_token_id = 1, .dropout = 0.1, .attention_dropout = 0.2, .activation_dropout = 0.15 },
+        .source = { 3, 11, source_ids, source_start, sentence_keys },
+        .target = { 3, 9, target_ids, target_start, sentence_keys },
+    };
+    struct arena arena;
+    CHECK(params_list(&p.params, &p.config, &err) == TFM_OK && arena_init(&arena, 64 << 20, &err) == TFM_OK, "%s: set up",
+          name);
+    p.block = mem_alloc(sizeof(real) * p.params.size, &err);
+    p.grad_block = mem_alloc(sizeof(real) * p.params.size, &err);
+    params_init(&p.params, p.block, 5);
+    for (size_t i = 0; i < p.params.size; i++) /* so that biases and gains take part */
+        p.block[i] += 0.1 * rng_normal(i);
+    params_bind(&p.weights, &p.config, p.block);
+    params_bind(&p.grad, &p.config, p.grad_block);
+    p.run = (struct run){ .arena = &arena, .kern = kern_for(CPU_REF), .keep = true, .dropout = dropout, .seed = 77 };
+    check_gradients(name, &p);
+    CHECK_INT((long long)arena.used, 0, "%s: the arena is given back", name);
+    mem_free(p.block);
+    mem_free(p.grad_block);
+    params_release(&p.params);
+    arena_release(&arena);
+}
+
+int main(void)
+{
+    check_model("post-norm, tied", false, TFM_TIE_ALL, false);
+    check_model("pre-norm, tied", true, TFM_TIE_ALL, false);
+    check_model("post-norm, target tied", false, TFM_TIE_TARGET, false);
+    check_model("pre-norm, untied", true, TFM_TIE_NONE, false);
+    check_model("post-norm with dropout", false, TFM_TIE_ALL, true);
+    check_model("pre-norm with dropout", true, TFM_TIE_NONE, true);
+    return check_done();
+}

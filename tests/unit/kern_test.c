@@ -1,0 +1,216 @@
+/*
+ * kern_test.c: every kernel of every tier against the reference tier, bit for bit, over sizes around the lanes and primes
+ * and over zeros, large and small values and noise; and the reference against formulas in double.
+ */
+#include "num/kern.h"
+
+#include "base/rng.h"
+#include "check.h"
+#include "num/f16.h"
+
+#define MAX 4096
+
+static const int sizes[] = { 1, 2, 3, 7, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 97, 128, 251, 256, 512 };
+enum { N_SIZES = sizeof(sizes) / sizeof(*sizes), N_FILLS = 4 };
+
+static void fill(real *x, int n, int kind, uint64_t key)
+{
+    for (int i = 0; i < n; i++) {
+        double noise = rng_normal(rng_key(key, (uint64_t)i, 0, 0));
+        x[i] = (real)(kind == 0 ? noise : kind == 1 ? 0 : kind == 2 ? noise * 1e4 : noise * 1e-20);
+    }
+}
+
+static bool same(const real *a, const real *b, size_t n) { return memcmp(a, b, sizeof(real) * n) == 0; }
+
+static bool same_rows(const struct kern *k, int n, int kind)
+{
+    const struct kern *ref = &kern_ref;
+    static real x[MAX], y[MAX], a[MAX], b[MAX], w[MAX], v[MAX], w2[MAX], v2[MAX];
+    int i, j;
+    bool ok = true;
+    fill(x, MAX, kind, 1);
+    fill(y, MAX, kind, 2);
+    ok &= k->dot(x, y, n) == ref->dot(x, y, n);
+    ok &= k->sum_squares(x, (size_t)n) == ref->sum_squares(x, (size_t)n);
+    ok &= k->max(x, n, &i) == ref->max(x, n, &j) && i == j;
+    ok &= k->logsumexp(x, n) == ref->logsumexp(x, n);
+#define IN_PLACE(from, ...)                     \
+    memcpy(a, from, sizeof(a));                 \
+    memcpy(b, from, sizeof(b));                 \
+    {                                           \
+        const struct kern *t = k;               \
+        real *o = a;                            \
+        __VA_ARGS__;                            \
+        t = ref;                                \
+        o = b;                                  \
+        __VA_ARGS__;                            \
+    }                                           \
+    ok &= same(a, b, MAX)
+    IN_PLACE(x, t->softmax(o, n, (real)0.3));
+    IN_PLACE(x, t->softmax_backward(o, y, n, (real)0.3));
+    IN_PLACE(x, t->add(o, y, (size_t)n));
+    IN_PLACE(x, t->scale(o, (real)1.7, (size_t)n));
+    IN_PLACE(x, t->act(o, x, (size_t)n, ACT_RELU));
+    IN_PLACE(x, t->act_backward(o, y, (size_t)n, ACT_RELU));
+    IN_PLACE(x, t->dropout(o, x, n, 12345, (real)0.3));
+    double nll[2], loss[2];
+    memcpy(a, x, sizeof(a));
+    memcpy(b, x, sizeof(b));
+    loss[0] = k->xent(a, n, n / 2, (real)0.1, true, &nll[0]);
+    loss[1] = ref->xent(b, n, n / 2, (real)0.1, true, &nll[1]);
+    ok &= same(a, b, MAX) && nll[0] == nll[1] && loss[0] == loss[1];
+    memcpy(a, x, sizeof(a));
+    memcpy(b, x, sizeof(b));
+    fill(v, MAX, 0, 3);
+    for (int l = 0; l < MAX; l++)
+        v2[l] = v[l] = v[l] < 0 ? -v[l] : v[l];
+    fill(w, MAX, 0, 4);
+    memcpy(w2, w, sizeof(w));
+    k->adam(a, w, v, y, (size_t)n, (real)0.5, (real)0.9, (real)0.98, (real)0.01, (real)1e-9, (real)0.001);
+    ref->adam(b, w2, v2, y, (size_t)n, (real)0.5, (real)0.9, (real)0.98, (real)0.01, (real)1e-9, (real)0.001);
+    ok &= same(a, b, MAX) && same(w, w2, MAX) && same(v, v2, MAX);
+    return ok;
+}
+
+static bool same_norm(const struct kern *k, int d, int kind)
+{
+    enum { ROWS = 5 };
+    static real x[ROWS * 512], dy[ROWS * 512], out[2][ROWS * 512], dx[2][ROWS * 512], stats[2][2 * ROWS];
+    static real gamma[512], beta[512], dgamma[2][512], dbeta[2][512], column[2][512];
+    const struct kern *tiers[2] = { k, &kern_ref };
+    fill(x, ROWS * d, kind, 5);
+    fill(dy, ROWS * d, 0, 6);
+    fill(gamma, d, 0, 7);
+    fill(beta, d, 0, 8);
+    for (int t = 0; t < 2; t++) {
+        memset(dgamma[t], 0, sizeof(dgamma[t]));
+        memset(dbeta[t], 0, sizeof(dbeta[t]));
+        memset(column[t], 0, sizeof(column[t]));
+        tiers[t]->norm(out[t], stats[t], x, gamma, beta, ROWS, d, (real)1e-5);
+        tiers[t]->norm_backward(dx[t], dgamma[t], dbeta[t], dy, x, stats[t], gamma, ROWS, d);
+        tiers[t]->bias(out[t], beta, ROWS, d);
+        tiers[t]->bias_backward(column[t], dy, ROWS, d);
+    }
+    size_t all = (size_t)ROWS * (size_t)d;
+    return same(out[0], out[1], all) && same(dx[0], dx[1], all) && same(stats[0], stats[1], 2 * ROWS) &&
+           same(dgamma[0], dgamma[1], (size_t)d) && same(dbeta[0], dbeta[1], (size_t)d) &&
+           same(column[0], column[1], (size_t)d);
+}
+
+/* All shapes of the product; with ROWS more rows the first ones must not change. */
+static bool same_gemm(const struct kern *k, int n, int depth)
+{
+    enum { M = 19 };
+    static real a[M * 512], b[512 * 512], packed[512 * 528], c[2][M * 512], one[512];
+    fill(a, M * depth, 0, 9);
+    fill(b, depth * n, 0, 10);
+    fill(packed, (n + 15) / 16 * 16 * depth, 0, 11);
+    bool ok = true;
+    for (int m = 1; m <= M; m++) {
+        for (int add = 0; add < 2; add++) {
+            fill(c[0], M * n, 0, 12);
+            memcpy(c[1], c[0], sizeof(c[0]));
+            k->gemm(c[0], n, a, depth, 1, b, n, m, n, depth, add);
+            kern_ref.gemm(c[1], n, a, depth, 1, b, n, m, n, depth, add);
+            ok &= same(c[0], c[1], (size_t)(M * n));
+        }
+        k->gemm(c[0], n, a, 1, m, b, n, m, n, depth, false); /* a transposed */
+        kern_ref.gemm(c[1], n, a, 1, m, b, n, m, n, depth, false);
+        ok &= same(c[0], c[1], (size_t)(m * n));
+        k->linear(c[0], a, packed, m, n, depth);
+        kern_ref.linear(c[1], a, packed, m, n, depth);
+        ok &= same(c[0], c[1], (size_t)(m * n));
+        k->linear(one, a + (size_t)(m - 1) * (size_t)depth, packed, 1, n, depth);
+        ok &= same(one, c[0] + (size_t)(m - 1) * (size_t)n, (size_t)n);
+    }
+    k->transpose(c[0], M, b, n, M < depth ? M : depth, n < 512 ? n : 512);
+    kern_ref.transpose(c[1], M, b, n, M < depth ? M : depth, n < 512 ? n : 512);
+    return ok && same(c[0], c[1], (size_t)(M * n));
+}
+
+static void check_tier(enum cpu_tier tier)
+{
+    const struct kern *k = kern_for(tier);
+    if (tier > cpu_best()) {
+        SKIP("this machine has no %s", cpu_tier_name(tier));
+        return;
+    }
+    bool rows = true, norms = true, products = true;
+    for (int s = 0; s < N_SIZES; s++) {
+        for (int kind = 0; kind < N_FILLS; kind++) {
+            rows &= same_rows(k, sizes[s], kind);
+            norms &= same_norm(k, sizes[s], kind);
+        }
+        for (int d = 0; d < N_SIZES; d += 3)
+            products &= same_gemm(k, sizes[s], sizes[d]);
+    }
+    CHECK(rows, "%s: kernels of a row give the reference's bits", k->name);
+    CHECK(norms, "%s: norms and biases give the reference's bits", k->name);
+    CHECK(products, "%s: products give the reference's bits, whatever the number of rows", k->name);
+}
+
+static void check_reference(void)
+{
+    static real x[MAX], y[MAX], p[MAX];
+    double worst = 0;
+    fill(x, MAX, 0, 20);
+    fill(y, MAX, 0, 21);
+    for (int s = 0; s < N_SIZES; s++) {
+        int n = sizes[s];
+        memcpy(p, x, sizeof(p));
+        kern_ref.softmax(p, n, 2);
+        double max = -1e300, sum = 0, dot = 0;
+        for (int i = 0; i < n; i++)
+            max = fmax(max, (double)x[i]);
+        for (int i = 0; i < n; i++) {
+            sum += exp(2 * ((double)x[i] - max));
+            dot += (double)x[i] * (double)y[i];
+        }
+        for (int i = 0; i < n; i++)
+            worst = fmax(worst, fabs((double)p[i] - exp(2 * ((double)x[i] - max)) / sum));
+        worst = fmax(worst, fabs(dot - (double)kern_ref.dot(x, y, n)) / n);
+        worst = fmax(worst, fabs((double)kern_ref.logsumexp(x, n) -
+                                 ({ double z = 0; for (int i = 0; i < n; i++) z += exp((double)x[i]); log(z); })) / 10);
+    }
+    CHECK(worst < 2e-7, "the reference agrees with the formulas in double (%.1e)", worst);
+
+    long kept = 0;
+    for (int i = 0; i < MAX; i++)
+        x[i] = 1;
+    for (uint32_t key = 0; key < 64; key++) {
+        kern_ref.dropout(y, x, MAX, key * 2654435761u, (real)0.3);
+        for (int i = 0; i < MAX; i++)
+            kept += y[i] > 0;
+    }
+    CHECK_NEAR((double)kept / (64 * MAX), 0.7, 0.003, "dropout keeps 1 - p of the elements");
+}
+
+static void check_f16(void)
+{
+    bool ok = true;
+    for (uint32_t h = 0; h < 65536; h++) {
+        uint16_t in = (uint16_t)h, out;
+        float f;
+        f16_decode(&f, &in, 1);
+        f16_encode(&out, &f, 1);
+        bool nan = (h & 0x7c00) == 0x7c00 && (h & 0x3ff);
+        ok &= nan ? isnan(f) && (out & 0x7e00) == 0x7e00 : in == out;
+    }
+    CHECK(ok, "every half survives the way to float and back");
+    const float odd[] = { 65519.9f, 65520.0f, -1e30f, 1.00048828125f, 1.0014648438f, 2.98e-8f, 2.9802322e-8f, 8.9e-8f };
+    const uint16_t expected[] = { 0x7bff, 0x7c00, 0xfc00, 0x3c00, 0x3c02, 0x0000, 0x0000, 0x0001 };
+    uint16_t out[8];
+    f16_encode(out, odd, 8);
+    for (int i = 0; i < 8; i++)
+        CHECK_INT(out[i], expected[i], "%.9g as a half", (double)odd[i]);
+}
+
+int main(void)
+{
+    for (int t = CPU_AVX2; t < CPU_N_TIERS; t++)
+        check_tier((enum cpu_tier)t);
+    check_reference();
+    check_f16();
+    return check_done();
+}
