@@ -1,0 +1,183 @@
+/*
+ * config_test.c: config.json is read back as it was written, and whatever is wrong with it is refused with a sentence
+ * that names the field.
+ */
+#include "check.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "model/config.h"
+
+static char path[600];
+
+static struct config small_config(void)
+{
+    struct config config;
+    config_preset(&config, "small");
+    config.source_vocab_size = config.vocab_size = 8000;
+    return config;
+}
+
+static void test_presets(void)
+{
+    static const struct {
+        const char *name;
+        int encoder_layers, decoder_layers, d_model, ffn_dim, heads;
+        double dropout;
+    } expected[] = {
+        { "tiny", 4, 4, 128, 256, 4, 0.3 },
+        { "small", 6, 2, 256, 1024, 8, 0.1 },
+        { "base", 6, 6, 512, 2048, 8, 0.1 },
+    };
+    struct config c;
+    struct tfm_error err;
+    for (int i = 0; i < 3; i++) {
+        const char *name = expected[i].name;
+        CHECK(config_preset(&c, name), "there is a preset %s", name);
+        CHECK_INT(c.encoder_layers, expected[i].encoder_layers, "%s: encoder layers", name);
+        CHECK_INT(c.decoder_layers, expected[i].decoder_layers, "%s: decoder layers", name);
+        CHECK_INT(c.d_model, expected[i].d_model, "%s: width", name);
+        CHECK_INT(c.ffn_dim, expected[i].ffn_dim, "%s: feed-forward width", name);
+        CHECK_INT(c.heads, expected[i].heads, "%s: heads", name);
+        CHECK_NEAR(c.dropout, expected[i].dropout, 0, "%s: dropout", name);
+        CHECK(config_check(&c, name, &err) != TFM_OK, "%s: needs vocabulary sizes", name);
+        c.source_vocab_size = c.vocab_size = 2;
+        CHECK(config_check(&c, name, &err) == TFM_OK, "%s: is sound with them", name);
+    }
+    CHECK(!config_preset(&c, "huge"), "an unknown preset is refused");
+}
+
+static void test_round_trip(void)
+{
+    struct config config = small_config(), found;
+    struct tfm_error err = { 0 };
+    config.pre_norm = true;
+    config.tie = TFM_TIE_NONE;
+    config.source_vocab_size = 9000;
+    config.decoder_start_token_id = 7999;
+    config.dropout = 0.1 + 1e-17;
+    config.norm_epsilon = 1e-6;
+    config.attention_dropout = 1.0 / 3;
+    json_t *training = json_pack("{s:i, s:[s]}", "updates", 12345, "data", "corpus");
+    CHECK(config_write(&config, training, path, &err) == TFM_OK, "a config is written");
+    char *first, *second;
+    size_t first_size, second_size;
+    file_read(path, &first, &first_size, &err);
+    CHECK(strstr(first, "\"updates\": 12345") != NULL, "with its provenance");
+    CHECK(config_read(&found, path, &err) == TFM_OK, "and read: %s", err.message);
+    CHECK_INT(found.source_vocab_size, 9000, "with its source vocabulary's size");
+    CHECK(found.pre_norm && found.tie == TFM_TIE_NONE && found.heads == 8 && found.scale_embedding,
+          "with its choices");
+    CHECK(found.attention_dropout == 1.0 / 3 && found.norm_epsilon == 1e-6, "with its numbers to the last bit");
+    CHECK(config_write(&found, training, path, &err) == TFM_OK, "and written again");
+    file_read(path, &second, &second_size, &err);
+    CHECK(first_size == second_size && memcmp(first, second, first_size) == 0, "as the same bytes");
+    mem_free(first);
+    mem_free(second);
+    json_decref(training);
+}
+
+/* Sets one field of a good config.json to a JSON text (NULL: removes it) and reads the file. */
+static enum tfm_status read_changed(const char *field, const char *value, struct tfm_error *err)
+{
+    struct config config = small_config();
+    json_t *root;
+    *err = (struct tfm_error){ 0 };
+    config_write(&config, NULL, path, err);
+    json_read(&root, path, err);
+    if (value != NULL)
+        json_object_set_new(root, field, json_loads(value, JSON_DECODE_ANY, NULL));
+    else
+        json_object_del(root, field);
+    json_write(root, path, err);
+    json_decref(root);
+    return config_read(&config, path, err);
+}
+
+static void test_fields(void)
+{
+    struct tfm_error err;
+    CHECK(read_changed("optional", "{\"anything\": [1]}", &err) == TFM_OK, "\"optional\" is left alone");
+    CHECK(read_changed("training", "{\"updates\": 1}", &err) == TFM_OK, "\"training\" is free in form");
+
+    static const struct {
+        const char *field, *value, *expected;
+    } broken[] = {
+        { "format_version", "2", "written by a newer tfm (format version 2, this one reads 1)" },
+        { "format_version", "0", "format_version" },
+        { "format_version", NULL, "format_version" },
+        { "experts", "8", "unknown field \"experts\"" },
+        { "training", "3", "\"training\" should be an object" },
+        { "optional", "[]", "\"optional\" should be an object" },
+        { "architecture", "\"decoder\"", "architecture is \"decoder\"; this version of tfm knows \"encoder-decoder\"" },
+        { "positions", "\"rotary\"", "\"sinusoidal\"" },
+        { "positions", NULL, "positions" },
+        { "activation_function", "\"swish\"", "activation_function is \"swish\"" },
+        { "activation_function", "1", "activation_function" },
+        { "tie_embeddings", "\"some\"", "knows \"all\", \"target\", \"none\"" },
+        { "tie_embeddings", "true", "tie_embeddings" },
+        { "d_model", NULL, "d_model" },
+        { "d_model", "256.0", "d_model" },
+        { "d_model", "-256", "d_model" },
+        { "d_model", "1000000", "d_model" },
+        { "d_model", "99999999999999", "d_model" },
+        { "d_model", "257", "should be even" },
+        { "d_model", "260", "d_model is 260, which 8 attention heads do not divide" },
+        { "decoder_attention_heads", "4", "encoder_attention_heads is 8 and decoder_attention_heads is 4" },
+        { "encoder_ffn_dim", "8", "encoder_ffn_dim is 8 and decoder_ffn_dim is 1024" },
+        { "encoder_layers", "0", "encoder_layers" },
+        { "decoder_layers", "65", "decoder_layers" },
+        { "normalize_before", "0", "normalize_before" },
+        { "scale_embedding", "\"yes\"", "scale_embedding" },
+        { "layer_norm_eps", "0", "layer_norm_eps" },
+        { "dropout", "1", "dropout" },
+        { "attention_dropout", "-0.1", "attention_dropout" },
+        { "activation_dropout", "\"0\"", "activation_dropout" },
+        { "vocab_size", "1", "vocab_size" },
+        { "vocab_size", "9000", "source_vocab_size is 8000 and vocab_size is 9000" },
+        { "eos_token_id", "8000", "eos_token_id is 8000, outside a vocabulary of 8000 pieces" },
+        { "unk_token_id", "-1", "unk_token_id" },
+        { "decoder_start_token_id", "8000", "decoder_start_token_id is 8000, outside" },
+    };
+    for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+        const char *value = broken[i].value != NULL ? broken[i].value : "missing";
+        CHECK_INT(read_changed(broken[i].field, broken[i].value, &err), TFM_EFORMAT, "refused: %s %s",
+                  broken[i].field, value);
+        CHECK(strstr(err.message, broken[i].expected) != NULL && strstr(err.message, path) != NULL,
+              "and says so: %s", err.message);
+    }
+}
+
+static void test_files(void)
+{
+    struct config config = small_config();
+    struct tfm_error err;
+    static const char *const texts[] = { "", "[]", "3", "{\"format_version\": 1", "null" };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        file_write(path, texts[i], strlen(texts[i]), &err);
+        CHECK_INT(config_read(&config, path, &err), TFM_EFORMAT, "refused: a file that holds '%s'", texts[i]);
+    }
+    CHECK_INT(config_read(&config, "/nowhere/config.json", &err), TFM_EIO, "a missing file is refused");
+
+    config = small_config();
+    config.heads = 7;
+    CHECK_INT(config_write(&config, NULL, path, &err), TFM_EFORMAT, "an unsound config is not written");
+    config = small_config();
+    config.dropout = NAN;
+    CHECK_INT(config_check(&config, "options", &err), TFM_EFORMAT, "a NaN is refused: %s", err.message);
+    config = small_config();
+    config.source_vocab_size = 5;
+    config.tie = TFM_TIE_TARGET;
+    config.eos_token_id = 5;
+    CHECK_INT(config_check(&config, "options", &err), TFM_EFORMAT, "</s> must be in the smaller vocabulary too");
+}
+
+int main(void)
+{
+    snprintf(path, sizeof(path), "%s/config.json", check_tmp());
+    test_presets();
+    test_round_trip();
+    test_fields();
+    test_files();
+    return check_done();
+}
