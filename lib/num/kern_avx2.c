@@ -54,6 +54,13 @@ static inline void V_store_n(real *p, V x, int n)
     _mm256_maskstore_ps(p + 8, V_mask(n - 8), x.b);
 }
 
+/* x with all lanes but the first n zero */
+static inline V V_first(V x, int n)
+{
+    return V_pair(_mm256_and_ps(x.a, _mm256_castsi256_ps(V_mask(n))),
+                  _mm256_and_ps(x.b, _mm256_castsi256_ps(V_mask(n - 8))));
+}
+
 static inline V V_set(real x) { return V_pair(_mm256_set1_ps(x), _mm256_set1_ps(x)); }
 
 #define V_BINARY(name, instruction)                                          \

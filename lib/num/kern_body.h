@@ -210,9 +210,7 @@ static real row_exp(real *y, const real *x, int n, real max, real scale)
         sum = V_add(sum, e);
     }
     if (j < n) {
-        real lane[16] = { 0 };
-        V_store(lane, V_exp(V_mul(V_sub(V_load_n(x + j, n - j), m), s)));
-        V e = V_load_n(lane, n - j);
+        V e = V_first(V_exp(V_mul(V_sub(V_load_n(x + j, n - j), m), s)), n - j);
         if (y)
             V_store_n(y + j, e, n - j);
         sum = V_add(sum, e);
@@ -282,9 +280,7 @@ static void body_norm(real *y, real *stats, const real *x, const real *gamma, co
             sum = V_fma(c, c, sum);
         }
         if (full < d) {
-            real lane[16];
-            V_store(lane, V_sub(V_load_n(x + full, d - full), m));
-            V c = V_load_n(lane, d - full);
+            V c = V_first(V_sub(V_load_n(x + full, d - full), m), d - full);
             sum = V_fma(c, c, sum);
         }
         real variance = V_sum(sum) / (real)d;

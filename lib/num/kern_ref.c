@@ -49,6 +49,13 @@ static inline void V_store_n(real *p, V a, int n)
         p[l] = a.v[l];
 }
 
+/* x with all lanes but the first n zero */
+static inline V V_first(V x, int n)
+{
+    LANES x.v[l] = l < n ? x.v[l] : 0;
+    return x;
+}
+
 static inline V V_set(real x)
 {
     V r;

@@ -24,6 +24,9 @@ static inline __mmask16 V_mask(int n) { return (__mmask16)((1u << n) - 1); } /* 
 static inline V V_load_n(const real *p, int n) { return _mm512_maskz_loadu_ps(V_mask(n), p); }
 static inline void V_store_n(real *p, V x, int n) { _mm512_mask_storeu_ps(p, V_mask(n), x); }
 
+/* x with all lanes but the first n zero */
+static inline V V_first(V x, int n) { return _mm512_maskz_mov_ps(V_mask(n), x); }
+
 static inline V V_set(real x) { return _mm512_set1_ps(x); }
 static inline V V_add(V x, V y) { return _mm512_add_ps(x, y); }
 static inline V V_sub(V x, V y) { return _mm512_sub_ps(x, y); }
