@@ -1,0 +1,128 @@
+/*
+ * plan.c: cuts lines into sentences and sentences into batches. On the sentence's way: tfm_translate plans between
+ * spm_encode and search_batch. A plan decides who is translated with whom and when, never what comes out. Its arrays are
+ * kept from call to call, and sorting is by counting, so that a plan no larger than an earlier one allocates nothing.
+ */
+#include "decode/plan.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+#define BATCH_PIECES 4096 /* source pieces of a batch at most: more rows make no product faster */
+
+enum tfm_status plan_init(struct plan *plan, int max_length, struct tfm_error *err)
+{
+    *plan = (struct plan){ .max_length = max_length };
+    plan->count = mem_alloc(((size_t)max_length + 1) * sizeof(*plan->count), err);
+    return plan->count != NULL ? TFM_OK : TFM_ENOMEM;
+}
+
+void plan_release(struct plan *plan)
+{
+    mem_free(plan->sentences);
+    mem_free(plan->sorted);
+    mem_free(plan->batches);
+    mem_free(plan->count);
+    *plan = (struct plan){ 0 };
+}
+
+enum tfm_status plan_reserve(void *array, size_t *cap, size_t n, size_t element, struct tfm_error *err)
+{
+    void **block = array;
+    if (n <= *cap)
+        return TFM_OK;
+    size_t new_cap = *cap * 2 > n ? *cap * 2 : n;
+    void *grown = mem_grow(*block, *cap, new_cap, element, err);
+    if (grown == NULL)
+        return TFM_ENOMEM;
+    *block = grown;
+    *cap = new_cap;
+    return TFM_OK;
+}
+
+#define RESERVE(plan, array, n, err) \
+    plan_reserve(&(plan)->array, &(plan)->array##_cap, (n), sizeof(*(plan)->array), (err))
+
+/* How many of the n pieces make the next part of a line: about as many as each other part will have, up to the start of
+ * a word. */
+static int part_length(const int *pieces, int n, int max_length, const struct spm *spm)
+{
+    if (n <= max_length)
+        return n;
+    int n_parts = (n - 1) / max_length + 1, even = (n - 1) / n_parts + 1;
+    for (int i = even; i > 0; i--)
+        if (spm_is_word_start(spm, pieces[i]))
+            return i;
+    for (int i = even + 1; i <= max_length; i++)
+        if (spm_is_word_start(spm, pieces[i]))
+            return i;
+    return even; /* one endless word */
+}
+
+enum tfm_status plan_cut(struct plan *plan, struct plan_line *lines, size_t n, const struct spm *spm,
+                         struct tfm_error *err)
+{
+    plan->n_sentences = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct plan_line *line = &lines[i];
+        line->n_parts = 0;
+        for (int at = 0; at < line->n_pieces; line->n_parts++)
+            at += part_length(line->pieces + at, line->n_pieces - at, plan->max_length, spm);
+        plan->n_sentences += (size_t)line->n_parts;
+    }
+    TRY(RESERVE(plan, sentences, plan->n_sentences, err));
+    struct search_sentence *sentence = plan->sentences;
+    for (size_t i = 0; i < n; i++) {
+        struct plan_line *line = &lines[i];
+        line->parts = sentence;
+        for (int at = 0; at < line->n_pieces; at += sentence++->n_pieces) {
+            int length = part_length(line->pieces + at, line->n_pieces - at, plan->max_length, spm);
+            *sentence = (struct search_sentence){ .pieces = line->pieces + at, .n_pieces = length };
+        }
+    }
+    return TFM_OK;
+}
+
+/* Longest first, equal ones in input order. */
+static void sort_sentences(struct plan *plan)
+{
+    memset(plan->count, 0, ((size_t)plan->max_length + 1) * sizeof(*plan->count));
+    for (size_t i = 0; i < plan->n_sentences; i++)
+        plan->count[plan->sentences[i].n_pieces]++;
+    for (int length = plan->max_length, before = 0; length >= 0; length--) {
+        int here = plan->count[length];
+        plan->count[length] = before;
+        before += here;
+    }
+    for (size_t i = 0; i < plan->n_sentences; i++)
+        plan->sorted[plan->count[plan->sentences[i].n_pieces]++] = &plan->sentences[i];
+}
+
+enum tfm_status plan_batches(struct plan *plan, const struct plan_limits *limits, const struct search_options *options,
+                             const struct net *net, struct tfm_error *err)
+{
+    size_t n = plan->n_sentences, workers = (size_t)limits->n_workers;
+    TRY(RESERVE(plan, sorted, n, err));
+    TRY(RESERVE(plan, batches, n, err));
+    sort_sentences(plan);
+    size_t share = (n + workers - 1) / workers; /* no worker shall idle while another has two shares */
+    size_t most = share < (size_t)limits->mini_batch ? share : (size_t)limits->mini_batch;
+    plan->n_batches = 0;
+    plan->results = 0;
+    for (size_t i = 0; i < n;) {
+        struct plan_batch *batch = &plan->batches[plan->n_batches++];
+        *batch = (struct plan_batch){ .sentences = &plan->sorted[i] };
+        size_t pieces = 0, scratch = search_scratch_base(net);
+        for (; i < n; i++, batch->n++) {
+            int length = plan->sorted[i]->n_pieces;
+            pieces += (size_t)length + 1;
+            scratch += search_scratch(options, net, length);
+            bool full = (size_t)batch->n == most || pieces > BATCH_PIECES || scratch > limits->scratch;
+            if (full && batch->n > 0)
+                break;
+            plan->results += search_results(options, length);
+        }
+    }
+    return TFM_OK;
+}

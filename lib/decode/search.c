@@ -1,0 +1,261 @@
+/*
+ * search.c: beam search for a batch. On the sentence's way: tfm_translate hands batches to search_batch, which calls
+ * encoder_forward once and then, step by step,
+ *     hidden = decoder_step(last tokens)   logits = hidden E^T + b   log p = logits - logsumexp(logits)   beam_step
+ * The rows of a step are the live hypotheses, those of one sentence side by side: each is a self-attention segment of its
+ * own over the cache rows of its history; together they are one cross-attention segment over their source. Logits are
+ * made for a few rows at a time, and of each row only the best beam_size tokens are kept. Whatever is computed for a row
+ * depends on that row alone, so neither batch nor threads change a digit.
+ */
+#include "decode/search.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "decode/beam.h"
+#include "model/decoder.h"
+
+#define TILE 32   /* rows whose logits are in memory together */
+#define BLOCK 128 /* logits that are looked at together when the best are sought */
+
+struct live_sentence {
+    struct search_sentence *sentence;
+    struct beam beam;
+    int source_start, n_source; /* rows of the encoder's output */
+};
+
+struct search {
+    const struct search_options *options;
+    const struct net *net;
+    const struct run *run;
+    struct decoder_cache cache;
+    int n_live;
+    struct live_sentence *live; /* [n_live] still searched for, in order */
+};
+
+int search_limit(const struct search_options *options, int n_pieces)
+{
+    return (int)(options->max_length_factor * n_pieces) + 10;
+}
+
+/* ---- sizes ---- */
+
+#define ROUNDING ((size_t)64 * 64) /* an arena rounds each block up to 64 bytes */
+
+size_t search_scratch_base(const struct net *net)
+{
+    return sizeof(real) * TILE * (size_t)net->unembed.out + ROUNDING;
+}
+
+size_t search_scratch(const struct search_options *options, const struct net *net, int n_pieces)
+{
+    const struct config *c = net->config;
+    size_t d = (size_t)c->d_model, source = (size_t)n_pieces + 1;
+    size_t limit = (size_t)search_limit(options, n_pieces), beam = (size_t)options->beam_size;
+    size_t cache = beam * limit * d + (size_t)c->decoder_layers * (beam * limit + source) * 2 * d;
+    /* A layer takes about 15 rows of D and one of F for each token, and for each query the weights of one head. */
+    size_t rows = (source + beam) * (24 * d + 2 * (size_t)c->ffn_dim);
+    size_t attention = source * (source + 3 * d) + beam * (limit + source) * (1 + d);
+    size_t lists = sizeof(int) * (4 * source + beam * (limit + 8)) +
+                   beam * (sizeof(struct attn_segment) + beam * sizeof(struct beam_candidate));
+    return sizeof(real) * (cache + rows + attention) + lists + beam_bytes(options->beam_size, (int)limit) +
+           sizeof(struct live_sentence) + ROUNDING;
+}
+
+size_t search_results(const struct search_options *options, int n_pieces)
+{
+    size_t limit = (size_t)search_limit(options, n_pieces);
+    return (size_t)options->n_best *
+               (sizeof(struct search_hypothesis) + limit * (sizeof(int) + sizeof(float)) + (size_t)2 * 64) + 64;
+}
+
+/* ---- start ---- */
+
+/* Lays the sources end to end, each with its </s>, encodes them and starts a beam for each. */
+static void start_search(struct search *search, struct search_sentence *const *sentences, int n)
+{
+    const struct net *net = search->net;
+    struct arena *arena = search->run->arena;
+    int *start = ARENA_TAKE(arena, int, (size_t)n + 1);
+    start[0] = 0;
+    size_t capacity = 0;
+    for (int i = 0; i < n; i++) {
+        start[i + 1] = start[i] + sentences[i]->n_pieces + 1;
+        capacity += (size_t)search->options->beam_size * (size_t)search_limit(search->options, sentences[i]->n_pieces);
+    }
+    assert(capacity <= INT_MAX);
+    int *ids = ARENA_TAKE(arena, int, start[n]);
+    for (int i = 0; i < n; i++) {
+        memcpy(ids + start[i], sentences[i]->pieces, sizeof(int) * (size_t)sentences[i]->n_pieces);
+        ids[start[i + 1] - 1] = net->config->eos_token_id;
+    }
+    struct tokens source = { .n_sentences = n, .n = start[n], .ids = ids, .start = start };
+    real *memory = ARENA_TAKE(arena, real, (size_t)source.n * (size_t)net->config->d_model);
+    encoder_forward(memory, NULL, &source, net, search->run);
+    decoder_start(&search->cache, memory, source.n, (int)capacity, net, search->run);
+
+    struct beam_options options = {
+        .size = search->options->beam_size,
+        .n_best = search->options->n_best,
+        .normalize = search->options->normalize,
+        .eos = net->config->eos_token_id,
+    };
+    search->live = ARENA_TAKE(arena, struct live_sentence, n);
+    search->n_live = n;
+    for (int i = 0; i < n; i++) {
+        struct live_sentence *live = &search->live[i];
+        *live = (struct live_sentence){ .sentence = sentences[i], .source_start = start[i] };
+        live->n_source = start[i + 1] - start[i];
+        beam_init(&live->beam, &options, net->config->decoder_start_token_id,
+                  search_limit(search->options, sentences[i]->n_pieces), arena);
+    }
+}
+
+/* ---- one step ---- */
+
+/* Feeds the last token of every live hypothesis to the decoder: hidden [n, D]. */
+static real *decode_rows(struct search *search, int n)
+{
+    struct arena *arena = search->run->arena;
+    real *hidden = ARENA_TAKE(arena, real, (size_t)n * (size_t)search->net->config->d_model);
+    int *ids = ARENA_TAKE(arena, int, n), *positions = ARENA_TAKE(arena, int, n);
+    struct attn_segment *self = ARENA_TAKE(arena, struct attn_segment, n);
+    struct attn_segment *cross = ARENA_TAKE(arena, struct attn_segment, search->n_live);
+    int first_new = search->cache.self[0].n_rows, row = 0;
+    for (int i = 0; i < search->n_live; i++) {
+        struct live_sentence *live = &search->live[i];
+        int n_keys = live->beam.step + 1;
+        cross[i] = (struct attn_segment){ .q_start = row,
+                                          .n_q = live->beam.n_live,
+                                          .k_start = live->source_start,
+                                          .n_k = live->n_source };
+        for (int h = 0; h < live->beam.n_live; h++, row++) {
+            int *k_rows = ARENA_TAKE(arena, int, n_keys);
+            beam_rows(&live->beam, h, first_new + row, k_rows);
+            self[row] = (struct attn_segment){ .q_start = row, .n_q = 1, .n_k = n_keys, .k_rows = k_rows };
+            ids[row] = beam_token(&live->beam, h);
+            positions[row] = live->beam.step;
+        }
+    }
+    struct block_input in = { .n = n, .self = self, .n_self = n, .cross = cross, .n_cross = search->n_live };
+    decoder_step(hidden, &search->cache, ids, positions, &in, search->net, search->run);
+    return hidden;
+}
+
+/* The k best of x [n], best first, the earlier of equal ones first, into `best`; filled up with tokens of -1 where there
+ * are not as many numbers above -inf. Blocks without any that is good enough are passed over. */
+static void take_best(struct beam_candidate *best, int k, const real *x, int n, const struct kern *kern)
+{
+    for (int i = 0; i < k; i++)
+        best[i] = (struct beam_candidate){ .token = -1, .score = -INFINITY };
+    for (int start = 0; start < n; start += BLOCK) {
+        int end = n - start < BLOCK ? n : start + BLOCK, index;
+        if (!(kern->max(x + start, end - start, &index) > best[k - 1].score))
+            continue;
+        for (int i = start; i < end; i++) {
+            if (!(x[i] > best[k - 1].score))
+                continue;
+            int at = k - 1;
+            for (; at > 0 && x[i] > best[at - 1].score; at--)
+                best[at] = best[at - 1];
+            best[at] = (struct beam_candidate){ .token = i, .score = (float)x[i] };
+        }
+    }
+}
+
+/* Turns the logits of one row into its candidates. Forbidden tokens are left out, the others keep their probability. */
+static void find_candidates(struct beam_candidate *candidates, real *logits, const struct search *search)
+{
+    const struct config *config = search->net->config;
+    const struct kern *kern = search->run->kern;
+    int k = search->options->beam_size;
+    real sum = kern->logsumexp(logits, config->vocab_size);
+    if (!search->options->allow_unk && config->unk_token_id >= 0)
+        logits[config->unk_token_id] = -INFINITY;
+    if (config->decoder_start_token_id != config->eos_token_id)
+        logits[config->decoder_start_token_id] = -INFINITY;
+    take_best(candidates, k, logits, config->vocab_size, kern);
+    for (int i = 0; i < k && candidates[i].token >= 0; i++) {
+        float score = candidates[i].score - (float)sum;
+        if (isnan(score)) /* a broken model: an infinite logit */
+            candidates[i].token = -1;
+        else
+            candidates[i].score = score < 0 ? score : 0; /* not above 0 by rounding: beam.c relies on it */
+    }
+}
+
+/* candidates [n, beam_size] of all rows. */
+static struct beam_candidate *score_rows(struct search *search, const real *hidden, int n)
+{
+    struct arena *arena = search->run->arena;
+    size_t d = (size_t)search->net->config->d_model, v = (size_t)search->net->unembed.out;
+    size_t k = (size_t)search->options->beam_size;
+    struct beam_candidate *candidates = ARENA_TAKE(arena, struct beam_candidate, (size_t)n * k);
+    real *logits = ARENA_TAKE(arena, real, TILE * v);
+    for (int start = 0; start < n; start += TILE) {
+        int rows = n - start < TILE ? n - start : TILE;
+        linear_forward(logits, hidden + (size_t)start * d, &search->net->unembed, rows, search->run);
+        for (int i = 0; i < rows; i++)
+            find_candidates(candidates + (size_t)(start + i) * k, logits + (size_t)i * v, search);
+    }
+    return candidates;
+}
+
+/* Copies the n_best of a finished beam to where they outlive the batch. */
+static void keep_results(const struct live_sentence *live, struct arena *results)
+{
+    const struct beam *beam = &live->beam;
+    struct search_sentence *sentence = live->sentence;
+    int n = beam->n_ended < beam->options.n_best ? beam->n_ended : beam->options.n_best;
+    struct search_hypothesis *hypotheses = ARENA_TAKE(results, struct search_hypothesis, n);
+    for (int i = 0; i < n; i++) {
+        const struct beam_ending *ending = &beam->ended[i];
+        int *pieces = ARENA_TAKE(results, int, ending->n_pieces);
+        float *scores = ARENA_TAKE(results, float, ending->n_pieces);
+        beam_pieces(beam, ending, pieces, scores);
+        hypotheses[i] = (struct search_hypothesis){ .n_pieces = ending->n_pieces,
+                                                    .pieces = pieces,
+                                                    .piece_scores = scores,
+                                                    .score = ending->score,
+                                                    .normalized_score = ending->normalized_score,
+                                                    .limited = ending->limited };
+    }
+    sentence->hypotheses = hypotheses;
+    sentence->n_hypotheses = n;
+}
+
+static void step(struct search *search, struct arena *results)
+{
+    size_t mark = arena_mark(search->run->arena);
+    int n = 0;
+    for (int i = 0; i < search->n_live; i++)
+        n += search->live[i].beam.n_live;
+    const real *hidden = decode_rows(search, n);
+    const struct beam_candidate *candidates = score_rows(search, hidden, n);
+    int n_live = 0;
+    for (int i = 0; i < search->n_live; i++) {
+        struct live_sentence *live = &search->live[i];
+        int rows = live->beam.n_live;
+        beam_step(&live->beam, candidates);
+        candidates += (size_t)rows * (size_t)search->options->beam_size;
+        if (live->beam.n_live == 0)
+            keep_results(live, results);
+        else
+            search->live[n_live++] = *live;
+    }
+    search->n_live = n_live;
+    arena_reset(search->run->arena, mark);
+}
+
+void search_batch(struct search_sentence *const *sentences, int n, const struct search_options *options,
+                  const struct net *net, struct arena *results, const struct run *run)
+{
+    size_t mark = arena_mark(run->arena);
+    struct search search = { .options = options, .net = net, .run = run };
+    start_search(&search, sentences, n);
+    while (search.n_live > 0)
+        step(&search, results);
+    arena_reset(run->arena, mark);
+}
