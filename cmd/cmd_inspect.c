@@ -1,0 +1,185 @@
+/*
+ * cmd_inspect.c: `tfm inspect` describes a model; `tfm inspect attention` shows where it looks while it
+ * translates one line.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "find_model.h"
+#include "options.h"
+#include "output.h"
+#include "terminal.h"
+
+#define DESCRIBE "tfm inspect"
+#define ATTENTION "tfm inspect attention"
+
+#define MODEL_HELP "the model (default: TFM_MODEL, then the one that comes with tfm)"
+#define OUTPUT_HELP "write here instead of to standard output"
+
+/* ---- tfm inspect ---- */
+
+struct describe_args {
+    const char *model, *output, *cpu;
+    unsigned format;
+};
+
+#define FIELD(field) OPTION_FIELD(struct describe_args, field)
+
+/* clang-format off */
+static const struct option_spec describe_options[] = {
+    { .help = "Options" },
+    { .name = "model", .letter = 'm', FIELD(model), .argument = "FOLDER", .help = MODEL_HELP },
+    { .name = "format", FIELD(format), .argument = "text|json", .help = "print text or JSON" },
+    { .name = "output", .letter = 'o', FIELD(output), .argument = "FILE", .help = OUTPUT_HELP },
+    { .name = "cpu", FIELD(cpu), .argument = "TIER", .standard = "auto", .help = OPTION_CPU_HELP },
+    OPTION_HELP_ENTRY,
+};
+/* clang-format on */
+
+#undef FIELD
+
+static void set_describe_defaults(void *fields)
+{
+    *(struct describe_args *)fields = (struct describe_args){ .format = TFM_TEXT };
+}
+
+static const struct option_table describe_table = {
+    .command = DESCRIBE,
+    .usage = "[OPTION]... [MODEL]\n       " ATTENTION " [OPTION]... SOURCE [TARGET]",
+    .summary = "Shows what a model is: its architecture, its vocabularies and every tensor.",
+    .defaults = set_describe_defaults,
+    .options = describe_options,
+    .n = sizeof(describe_options) / sizeof(describe_options[0]),
+};
+
+/* ---- tfm inspect attention ---- */
+
+struct attention_args {
+    struct tfm_attention_options options;
+    const char *model, *output, *cpu;
+    unsigned format, part;
+};
+
+#define FIELD(field) OPTION_FIELD(struct attention_args, field)
+
+/* clang-format off */
+static const struct option_spec attention_options[] = {
+    { .help = "Options" },
+    { .name = "model", .letter = 'm', FIELD(model), .argument = "FOLDER", .help = MODEL_HELP },
+    { .name = "part", FIELD(part), .argument = "encoder|decoder|cross",
+      .help = "self-attention of the encoder or of the decoder, or the decoder's attention to the encoder" },
+    { .name = "layer", FIELD(options.layer), .argument = "N", .min = 0, .max = 1000, .standard = "all",
+      .help = "only this layer, from 0" },
+    { .name = "head", FIELD(options.head), .argument = "N", .min = 0, .max = 1000, .standard = "all",
+      .help = "only this head, from 0" },
+    { .name = "format", FIELD(format), .argument = "text|json|tsv|npy",
+      .help = "a heat map for people, or the numbers" },
+    { .name = "output", .letter = 'o', FIELD(output), .argument = "FILE", .help = OUTPUT_HELP },
+    { .name = "cpu", FIELD(cpu), .argument = "TIER", .standard = "auto", .help = OPTION_CPU_HELP },
+    OPTION_HELP_ENTRY,
+};
+/* clang-format on */
+
+static void set_attention_defaults(void *fields)
+{
+    struct attention_args *args = fields;
+    *args = (struct attention_args){ 0 };
+    tfm_attention_options_init(&args->options);
+    args->format = args->options.format;
+    args->part = args->options.part;
+}
+
+static const struct option_table attention_table = {
+    .command = ATTENTION,
+    .usage = "[OPTION]... SOURCE [TARGET]",
+    .summary =
+        "Shows how much each piece of a sentence attends to each other one. Without a target sentence the "
+        "model's\nown translation is shown.",
+    .defaults = set_attention_defaults,
+    .options = attention_options,
+    .n = sizeof(attention_options) / sizeof(attention_options[0]),
+};
+
+/* ---- the work ---- */
+
+static enum tfm_status open_model(struct tfm_model **model, const char *named, const char *cpu,
+                                  struct tfm_error *err)
+{
+    struct model_path folder;
+    *model = NULL;
+    enum tfm_status status = cpu != NULL ? tfm_set_cpu(cpu, err) : TFM_OK;
+    if (status == TFM_OK)
+        status = find_model(&folder, named, err);
+    return status == TFM_OK ? tfm_model_open(model, folder.text, err) : status;
+}
+
+static int describe(int argc, char **argv)
+{
+    struct describe_args args;
+    int n;
+    int wrong = options_parse(&describe_table, &args, argc, argv, &n);
+    if (wrong != OPTIONS_GO_ON)
+        return wrong;
+    if (n > 1 || (n == 1 && args.model != NULL))
+        return options_wrong(&describe_table, "unexpected argument '%s': one model at a time", argv[n]);
+    struct tfm_error err;
+    struct tfm_model *model;
+    struct output out;
+    enum tfm_status status = open_model(&model, n == 1 ? argv[1] : args.model, args.cpu, &err);
+    if (status == TFM_OK)
+        status = output_open(&out, args.output, &err);
+    if (status == TFM_OK) {
+        status = tfm_describe(model, (enum tfm_format)args.format, out.file, &err);
+        if (status == TFM_OK)
+            status = output_commit(&out, &err);
+        else
+            output_abandon(&out);
+    }
+    tfm_model_free(model);
+    return status == TFM_OK ? EXIT_SUCCESS : cmd_failed(DESCRIBE, &err);
+}
+
+static int attention(int argc, char **argv)
+{
+    struct attention_args args;
+    int n;
+    int wrong = options_parse(&attention_table, &args, argc, argv, &n);
+    if (wrong != OPTIONS_GO_ON)
+        return wrong;
+    if (n == 0)
+        return options_wrong(&attention_table, "the source sentence is missing");
+    if (n > 2)
+        return options_wrong(&attention_table, "unexpected argument '%s': quote a sentence of several words",
+                             argv[3]);
+    if (args.format == TFM_NPY && args.output == NULL && isatty(STDOUT_FILENO))
+        return options_wrong(&attention_table, "the format npy is not for a terminal: give --output");
+    args.options.format = (enum tfm_format)args.format;
+    args.options.part = (enum tfm_part)args.part;
+
+    struct tfm_error err;
+    struct tfm_model *model;
+    struct output out;
+    enum tfm_status status = open_model(&model, args.model, args.cpu, &err);
+    if (status == TFM_OK)
+        status = output_open(&out, args.output, &err);
+    if (status == TFM_OK) {
+        args.options.width = terminal_columns(out.file);
+        args.options.color = terminal_has_color(out.file);
+        status = tfm_attention(model, argv[1], n == 2 ? argv[2] : NULL, &args.options, out.file, &err);
+        if (status == TFM_OK)
+            status = output_commit(&out, &err);
+        else
+            output_abandon(&out);
+    }
+    tfm_model_free(model);
+    return status == TFM_OK ? EXIT_SUCCESS : cmd_failed(ATTENTION, &err);
+}
+
+int cmd_inspect(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "attention") == 0)
+        return attention(argc - 1, argv + 1);
+    return describe(argc, argv);
+}

@@ -1,0 +1,202 @@
+/*
+ * cmd_train.c: `tfm train`: the table of its options, and the signals that end a training with everything
+ * saved. The training itself is tfm_train; what it reports goes through progress.c.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "options.h"
+#include "progress.h"
+
+#define COMMAND "tfm train"
+
+struct train_args {
+    struct tfm_train_options options;
+    const char *train_sets[2], *valid_sets[2], *vocabs[2];
+    const char *log, *log_json, *cpu;
+    bool f32, quiet;
+};
+
+#define FIELD(field) OPTION_FIELD(struct train_args, field)
+#define PRESET .standard = "the preset's"
+
+/* clang-format off */
+static const struct option_spec options[] = {
+    { .help = "Data" },
+    { .name = "model", .letter = 'm', FIELD(options.model), .argument = "FOLDER",
+      .help = "the model to write, or to go on with (required)" },
+    { .name = "train-sets", .letter = 't', FIELD(train_sets), .argument = "SRC TRG",
+      .help = "the corpus: two files, plain or gzip, with a sentence a line" },
+    { .name = "tsv", FIELD(options.tsv), .argument = "FILE",
+      .help = "the corpus: one file of lines SOURCE<tab>TARGET, instead of --train-sets" },
+    { .name = "vocabs", .letter = 'v', FIELD(vocabs), .argument = "SRC TRG",
+      .help = "SentencePiece models (default: trained on the corpus)" },
+    { .name = "vocab-size", FIELD(options.vocab_size), .argument = "N", .min = 16, .max = 1000000,
+      .help = "pieces of a vocabulary trained here" },
+    { .name = "vocab-type", FIELD(options.vocab_type), .argument = "unigram|bpe",
+      .help = "kind of a vocabulary trained here" },
+    { .name = "max-length", FIELD(options.max_length), .argument = "N", .min = 1, .max = 10000,
+      .help = "leave out pairs with more pieces than this on a side" },
+    { .help = "Architecture" },
+    { .name = "preset", FIELD(options.preset), .argument = "tiny|small|base",
+      .help = "sizes and learning rate" },
+    { .name = "enc-depth", FIELD(options.encoder_layers), .argument = "N", .min = 1, .max = 100, PRESET,
+      .help = "encoder layers" },
+    { .name = "dec-depth", FIELD(options.decoder_layers), .argument = "N", .min = 1, .max = 100, PRESET,
+      .help = "decoder layers" },
+    { .name = "dim-model", .alias = "dim-emb", FIELD(options.dim_model), .argument = "N", .min = 1,
+      .max = 16384, PRESET, .help = "width of the model and of its embeddings" },
+    { .name = "dim-ffn", .alias = "transformer-dim-ffn", FIELD(options.dim_ffn), .argument = "N", .min = 1,
+      .max = 65536, PRESET, .help = "width inside the feed-forward layers" },
+    { .name = "heads", .alias = "transformer-heads", FIELD(options.heads), .argument = "N", .min = 1,
+      .max = 256, PRESET, .help = "attention heads a layer; divides --dim-model" },
+    { .name = "pre-norm", FIELD(options.pre_norm),
+      .help = "normalise before each layer rather than after it" },
+    { .name = "tied-embeddings", FIELD(options.tie), .argument = "all|target|none",
+      .help = "which share one matrix: both embeddings and the output layer, or the target's two, or none" },
+    { .name = "dropout", .alias = "transformer-dropout", FIELD(options.dropout), .argument = "P", .min = 0,
+      .max = 0.95, PRESET, .help = "dropout of embeddings and of what each layer adds" },
+    { .name = "attention-dropout", .alias = "transformer-dropout-attention", FIELD(options.attention_dropout),
+      .argument = "P", .min = 0, .max = 0.95, PRESET, .help = "dropout of attention weights" },
+    { .name = "activation-dropout", .alias = "transformer-dropout-ffn", FIELD(options.activation_dropout),
+      .argument = "P", .min = 0, .max = 0.95, PRESET, .help = "dropout inside the feed-forward layers" },
+    { .help = "Optimisation" },
+    { .name = "mini-batch-words", FIELD(options.mini_batch_words), .argument = "N", .min = 1, .max = 10000000,
+      .help = "target pieces an update, about" },
+    { .name = "learn-rate", .letter = 'l', FIELD(options.learn_rate), .argument = "X", .min = 0, .max = 1e9,
+      PRESET, .help = "peak learning rate of Adam" },
+    { .name = "lr-warmup", FIELD(options.lr_warmup), .argument = "AMOUNT", PRESET,
+      .help = "the learning rate rises for this long, and falls with the inverse square root from then on" },
+    { .name = "label-smoothing", FIELD(options.label_smoothing), .argument = "P", .min = 0, .max = 0.95,
+      .help = "part of the probability spread over all pieces" },
+    { .name = "clip-norm", FIELD(options.clip_norm), .argument = "X", .min = 0, .max = 1e9,
+      .help = "longest gradient; 0 is any" },
+    { .name = "exponential-smoothing", FIELD(options.exponential_smoothing), .argument = "X", .min = 0,
+      .max = 1,
+      .help = "validate and export a mean of the weights that moves by this part an update; 0: the weights" },
+    { .name = "seed", FIELD(options.seed), .argument = "N", .help = "of all random choices" },
+    { .help = "Validation" },
+    { .name = "valid-sets", FIELD(valid_sets), .argument = "SRC TRG", .help = "two files to validate on" },
+    { .name = "valid-tsv", FIELD(options.valid_tsv), .argument = "FILE",
+      .help = "or one of SOURCE<tab>TARGET" },
+    { .name = "valid-freq", FIELD(options.valid_freq), .argument = "AMOUNT", .help = "validate this often" },
+    { .name = "valid-metrics", FIELD(options.valid_metrics), .argument = "LIST",
+      .help = "ce (cross-entropy), bleu (of translations), or both with a comma; the last decides what is "
+              "best" },
+    { .name = "early-stopping", FIELD(options.early_stopping), .argument = "N", .min = 0, .max = 1000000,
+      .help = "stop after N validations without a new best; 0: go on" },
+    { .help = "Run" },
+    { .name = "after", .letter = 'a', FIELD(options.after), .argument = "AMOUNT",
+      .help = "stop after this much training: 10e (epochs), 5000 or 5Ku (updates), 1Gt (target tokens)" },
+    { .name = "disp-freq", FIELD(options.disp_freq), .argument = "AMOUNT", .help = "report this often" },
+    { .name = "save-freq", FIELD(options.save_freq), .argument = "AMOUNT", .help = "save this often" },
+    { .name = "f32", FIELD(f32), .help = "export the weights in 32 bits rather than 16" },
+    { .name = "log", FIELD(log), .argument = "FILE", .help = "append the log lines to a file too" },
+    { .name = "log-json", FIELD(log_json), .argument = "FILE",
+      .help = "append a JSON object an event to a file" },
+    { .name = "quiet", FIELD(quiet), .help = "print nothing but errors" },
+    { .name = "cpu-threads", FIELD(options.threads), .argument = "N", .min = 0, .max = 1024,
+      .standard = "0, one a core", .help = "threads; the result is the same with any number" },
+    { .name = "cpu", FIELD(cpu), .argument = "TIER", .standard = "auto", .help = OPTION_CPU_HELP },
+    OPTION_HELP_ENTRY,
+};
+/* clang-format on */
+
+static void set_defaults(void *fields)
+{
+    struct train_args *args = fields;
+    *args = (struct train_args){ 0 };
+    tfm_train_options_init(&args->options);
+}
+
+static const struct option_table table = {
+    .command = COMMAND,
+    .usage = "-m FOLDER (-t SRC TRG | --tsv FILE) [OPTION]...",
+    .summary = "Trains a translation model on parallel text, or goes on with a training that was stopped.",
+    .defaults = set_defaults,
+    .options = options,
+    .n = sizeof(options) / sizeof(options[0]),
+};
+
+static int check_arguments(const struct train_args *args, int n_operands, char **argv)
+{
+    const struct tfm_train_options *o = &args->options;
+    if (n_operands > 0)
+        return options_wrong(&table, "unexpected argument '%s'", argv[1]);
+    if (o->model == NULL)
+        return options_wrong(&table, "option --model is missing: the folder to write the model to");
+    if (o->tsv == NULL && args->train_sets[0] == NULL)
+        return options_wrong(&table, "option --train-sets (or --tsv) is missing: the corpus to train on");
+    if (o->tsv != NULL && args->train_sets[0] != NULL)
+        return options_wrong(&table, "found both --train-sets and --tsv, expected one of them");
+    if (o->valid_tsv != NULL && args->valid_sets[0] != NULL)
+        return options_wrong(&table, "found both --valid-sets and --valid-tsv, expected one of them");
+    return OPTIONS_GO_ON;
+}
+
+/* ---- signals ---- */
+
+static volatile int stop_signal; /* tfm_train looks at it after every update */
+
+static void request_stop(int signal_number)
+{
+    if (stop_signal == 0)
+        stop_signal = signal_number;
+    /* A second signal ends the program at once. Not so SIGPIPE, which every line to a closed pipe raises. */
+    if (signal_number != SIGPIPE) {
+        signal(SIGINT, SIG_DFL);
+        signal(SIGTERM, SIG_DFL);
+        signal(SIGHUP, SIG_DFL);
+    }
+}
+
+/* A signal that is ignored, as under nohup, stays so. */
+static void catch_signals(void)
+{
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE };
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+        struct sigaction action;
+        if (sigaction(signals[i], NULL, &action) == 0 && action.sa_handler == SIG_DFL) {
+            action.sa_handler = request_stop;
+            action.sa_flags = SA_RESTART;
+            sigaction(signals[i], &action, NULL);
+        }
+    }
+}
+
+int cmd_train(int argc, char **argv)
+{
+    struct train_args args;
+    struct tfm_train_options *o = &args.options;
+    int n_operands;
+    int wrong = options_parse(&table, &args, argc, argv, &n_operands);
+    if (wrong != OPTIONS_GO_ON || (wrong = check_arguments(&args, n_operands, argv)) != OPTIONS_GO_ON)
+        return wrong;
+    o->source = args.train_sets[0];
+    o->target = args.train_sets[1];
+    o->valid_source = args.valid_sets[0];
+    o->valid_target = args.valid_sets[1];
+    o->source_vocab = args.vocabs[0];
+    o->target_vocab = args.vocabs[1];
+    o->f16 = !args.f32;
+    o->stop = &stop_signal;
+
+    struct tfm_error err;
+    struct progress progress;
+    if ((args.cpu != NULL && tfm_set_cpu(args.cpu, &err) != TFM_OK) ||
+        progress_open(&progress, args.quiet, args.log, args.log_json, &err) != TFM_OK)
+        return cmd_failed(COMMAND, &err);
+    o->event = progress_event;
+    o->user = &progress;
+    catch_signals();
+    enum tfm_status status = tfm_train(o, &err);
+    progress_close(&progress);
+    if (status == TFM_ESTOPPED) {
+        if (!args.quiet)
+            cmd_failed(COMMAND, &err);
+        return EXIT_SIGNAL + stop_signal;
+    }
+    return status == TFM_OK ? EXIT_SUCCESS : cmd_failed(COMMAND, &err);
+}

@@ -1,0 +1,152 @@
+/*
+ * output.c: writes a file under a temporary name beside it, fsyncs and renames it, so that a reader never
+ * meets half a translation and a failed run leaves the old file. A symbolic link is followed: its target is
+ * replaced. Pipes, devices and standard output are written to as they are. A signal that ends the program
+ * removes the temporary file first.
+ */
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The temporary file of this moment, for the signal handler; "" where there is none. */
+static char unfinished[PATH_MAX + 32];
+
+static void remove_unfinished(int signal_number)
+{
+    if (unfinished[0] != '\0')
+        unlink(unfinished);
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
+static void catch_signals(void)
+{
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE };
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+        struct sigaction action;
+        if (sigaction(signals[i], NULL, &action) == 0 && action.sa_handler == SIG_DFL) {
+            action.sa_handler = remove_unfinished;
+            sigaction(signals[i], &action, NULL);
+        }
+    }
+}
+
+static bool is_stdout(const char *path)
+{
+    return path == NULL || strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
+}
+
+static const char *shown_path(const struct output *out)
+{
+    return out->path != NULL ? out->path : "standard output";
+}
+
+/* Creates a temporary file beside the target, whose permissions it gets. */
+static int create_temporary(struct output *out, const struct stat *target)
+{
+    for (int i = 0; i < 100; i++) {
+        char name[sizeof(unfinished)];
+        int n = snprintf(name, sizeof(name), "%s.tmp-%ld-%d", out->path, (long)getpid(), i);
+        if (n >= (int)sizeof(name)) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd < 0 && errno == EEXIST)
+            continue;
+        if (fd < 0)
+            return -1;
+        memcpy(unfinished, name, (size_t)n + 1);
+        catch_signals();
+        if (target != NULL && fchmod(fd, target->st_mode & 0777) != 0)
+            errno = 0; /* a file of somebody else's: the new one has our own permissions */
+        out->temporary = strdup(name);
+        return fd;
+    }
+    return -1;
+}
+
+enum tfm_status output_open(struct output *out, const char *path, struct tfm_error *err)
+{
+    *out = (struct output){ .file = stdout };
+    if (is_stdout(path))
+        return TFM_OK;
+    struct stat target;
+    bool exists = stat(path, &target) == 0;
+    bool is_direct = exists && !S_ISREG(target.st_mode);
+    out->file = NULL;
+    out->path = exists && !is_direct ? realpath(path, NULL) : strdup(path);
+    if (out->path == NULL)
+        return cmd_error(err, TFM_EIO, "cannot write %s: %s", path, strerror(errno));
+    int fd = is_direct ? open(path, O_WRONLY | O_CLOEXEC) : create_temporary(out, exists ? &target : NULL);
+    if (fd >= 0 && (is_direct || out->temporary != NULL) && (out->file = fdopen(fd, "w")) != NULL)
+        return TFM_OK;
+    cmd_error(err, TFM_EIO, "cannot write %s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    output_abandon(out);
+    return TFM_EIO;
+}
+
+static enum tfm_status write_failed(const struct output *out, struct tfm_error *err)
+{
+    return cmd_error(err, TFM_EIO, "cannot write %s: %s", shown_path(out), strerror(errno));
+}
+
+enum tfm_status output_flush(struct output *out, struct tfm_error *err)
+{
+    if (fflush(out->file) != 0 || ferror(out->file))
+        return write_failed(out, err);
+    return TFM_OK;
+}
+
+enum tfm_status output_commit(struct output *out, struct tfm_error *err)
+{
+    enum tfm_status status = output_flush(out, err);
+    if (status == TFM_OK && out->temporary != NULL && fsync(fileno(out->file)) != 0)
+        status = write_failed(out, err);
+    if (out->path != NULL) {
+        if (fclose(out->file) != 0 && status == TFM_OK)
+            status = write_failed(out, err);
+        out->file = NULL;
+    }
+    if (status == TFM_OK && out->temporary != NULL) {
+        if (rename(out->temporary, out->path) != 0) {
+            status = write_failed(out, err);
+        } else {
+            unfinished[0] = '\0';
+            free(out->temporary);
+            out->temporary = NULL;
+        }
+    }
+    output_abandon(out);
+    return status;
+}
+
+void output_abandon(struct output *out)
+{
+    if (out->path != NULL && out->file != NULL)
+        fclose(out->file);
+    if (out->temporary != NULL)
+        unlink(out->temporary);
+    unfinished[0] = '\0';
+    free(out->temporary);
+    free(out->path);
+    *out = (struct output){ 0 };
+}
+
+bool output_is_input(const char *path, const char *input)
+{
+    struct stat in, out;
+    int status_in = strcmp(input, "-") == 0 ? fstat(STDIN_FILENO, &in) : stat(input, &in);
+    int status_out = is_stdout(path) ? fstat(STDOUT_FILENO, &out) : stat(path, &out);
+    return status_in == 0 && status_out == 0 && S_ISREG(in.st_mode) && in.st_dev == out.st_dev &&
+           in.st_ino == out.st_ino;
+}

@@ -1,0 +1,211 @@
+/*
+ * progress.c: turns the events of a training into lines. The log lines keep Marian's form, which other tools
+ * read:
+ *
+ *     [2026-11-29 17:00:01] Ep. 1 : Up. 200 : Sen. 6,400 : Cost 5.12345678 : Time 12.30s : 7890.12 words/s :
+ * ... [2026-11-29 17:03:10] [valid] Ep. 1 : Up. 500 : bleu : 12.3411 : new best
+ *
+ * On a terminal the first kind is not printed but becomes the progress line at the bottom.
+ */
+#include "progress.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "quote.h"
+#include "terminal.h"
+
+enum { LINE_SIZE = 1200 };
+
+/* ---- files ---- */
+
+static FILE *open_file(const char *path, struct tfm_error *err)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    /* A log is often wanted in the model's folder, which the training itself has not made yet. */
+    if (slash != NULL && slash > path &&
+        snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path) < PATH_MAX)
+        mkdir(folder, 0777);
+    FILE *file = fopen(path, "ae");
+    if (file == NULL)
+        cmd_error(err, TFM_EIO, "cannot write %s: %s", path, strerror(errno));
+    return file;
+}
+
+/* Hands on what was written. A file that cannot be written any more is given up, and the training goes on. */
+static void flush_file(FILE **file, const char *path)
+{
+    if (fflush(*file) == 0 && !ferror(*file))
+        return;
+    fprintf(stderr, "tfm train: cannot write %s: %s; going on without it\n", path, strerror(errno));
+    fclose(*file);
+    *file = NULL;
+}
+
+enum tfm_status progress_open(struct progress *progress, bool quiet, const char *log_path,
+                              const char *json_path, struct tfm_error *err)
+{
+    *progress = (struct progress){ .quiet = quiet, .log_path = log_path, .json_path = json_path };
+    clock_gettime(CLOCK_MONOTONIC, &progress->last);
+    if ((log_path != NULL && (progress->log = open_file(log_path, err)) == NULL) ||
+        (json_path != NULL && (progress->json = open_file(json_path, err)) == NULL)) {
+        progress_close(progress);
+        return TFM_EIO;
+    }
+    return TFM_OK;
+}
+
+void progress_close(struct progress *progress)
+{
+    if (progress->shown[0] != '\0')
+        fputc('\n', stderr);
+    progress->shown[0] = '\0';
+    if (progress->log != NULL)
+        fclose(progress->log);
+    if (progress->json != NULL)
+        fclose(progress->json);
+    progress->log = progress->json = NULL;
+}
+
+/* ---- lines ---- */
+
+/* 1234567 as 1,234,567 */
+static const char *with_commas(long number, char *text, size_t size)
+{
+    char digits[24];
+    size_t n = (size_t)snprintf(digits, sizeof(digits), "%ld", number);
+    size_t to = 0;
+    for (size_t i = 0; i < n && to + 2 < size; i++) {
+        text[to++] = digits[i];
+        if (i + 1 < n && (n - i - 1) % 3 == 0)
+            text[to++] = ',';
+    }
+    text[to] = '\0';
+    return text;
+}
+
+/* The event as a log line without its time. */
+static void format_event(const struct tfm_train_event *e, double seconds, char *text)
+{
+    char sentences[32];
+    switch (e->kind) {
+    case TFM_EVENT_NOTE: snprintf(text, LINE_SIZE, "%s", e->text); break;
+    case TFM_EVENT_SAVED: snprintf(text, LINE_SIZE, "Saved %s", e->text); break;
+    case TFM_EVENT_PROGRESS:
+        snprintf(
+            text, LINE_SIZE,
+            "Ep. %ld : Up. %ld : Sen. %s : Cost %.8f : Time %.2fs : %.2f words/s : gNorm %.4f : L.r. %.4e",
+            e->epoch, e->update, with_commas(e->sentences, sentences, sizeof(sentences)), e->loss, seconds,
+            e->tokens_per_second, e->gradient_norm, e->learn_rate);
+        break;
+    case TFM_EVENT_VALID:
+        if (e->best)
+            snprintf(text, LINE_SIZE, "[valid] Ep. %ld : Up. %ld : %s : %g : new best", e->epoch, e->update,
+                     e->metric, e->value);
+        else
+            snprintf(text, LINE_SIZE, "[valid] Ep. %ld : Up. %ld : %s : %g : stalled %d times", e->epoch,
+                     e->update, e->metric, e->value, e->stalled);
+        break;
+    }
+}
+
+static void print_line(FILE *file, const char *text)
+{
+    char when[32];
+    time_t now = time(NULL);
+    struct tm local;
+    localtime_r(&now, &local);
+    strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &local);
+    fprintf(file, "[%s] %s\n", when, text);
+}
+
+static void print_field(FILE *file, const char *name, double value)
+{
+    fprintf(file, ", \"%s\": ", name);
+    quote_number(file, value);
+}
+
+static void print_json(FILE *file, const struct tfm_train_event *e)
+{
+    static const char *const kinds[] = { [TFM_EVENT_NOTE] = "note",
+                                         [TFM_EVENT_PROGRESS] = "progress",
+                                         [TFM_EVENT_VALID] = "valid",
+                                         [TFM_EVENT_SAVED] = "saved" };
+    char when[32];
+    time_t now = time(NULL);
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    fprintf(file, "{\"time\": \"%s\", \"event\": \"%s\", \"update\": %ld, \"epoch\": %ld, \"sentences\": %ld",
+            when, kinds[e->kind], e->update, e->epoch, e->sentences);
+    print_field(file, "seconds", e->seconds);
+    if (e->kind == TFM_EVENT_PROGRESS) {
+        print_field(file, "target_tokens", e->target_tokens);
+        print_field(file, "loss", e->loss);
+        print_field(file, "learn_rate", e->learn_rate);
+        print_field(file, "gradient_norm", e->gradient_norm);
+        print_field(file, "tokens_per_second", e->tokens_per_second);
+        print_field(file, "seconds_left", e->seconds_left >= 0 ? e->seconds_left : (double)NAN);
+    } else if (e->kind == TFM_EVENT_VALID) {
+        fprintf(file, ", \"metric\": \"%s\"", e->metric);
+        print_field(file, "value", e->value);
+        fprintf(file, ", \"best\": %s, \"stalled\": %d", e->best ? "true" : "false", e->stalled);
+    } else {
+        fputs(", \"text\": ", file);
+        quote_json(file, e->text);
+    }
+    fputs("}\n", file);
+}
+
+/* ---- the terminal ---- */
+
+static void format_progress(const struct tfm_train_event *e, char *text, size_t size)
+{
+    char update[32], speed[32], left[48] = "";
+    if (e->seconds_left >= 0 && e->seconds_left < 1e8) {
+        long s = (long)(e->seconds_left + 0.5);
+        snprintf(left, sizeof(left), "  %ld:%02ld:%02ld left", s / 3600, s / 60 % 60, s % 60);
+    }
+    snprintf(text, size, "update %s  epoch %ld  loss %.4f  %s tokens/s%s",
+             with_commas(e->update, update, sizeof(update)), e->epoch, e->loss,
+             with_commas((long)e->tokens_per_second, speed, sizeof(speed)), left);
+}
+
+static void show_on_terminal(struct progress *progress, const struct tfm_train_event *e, const char *line)
+{
+    fputs("\r\033[K", stderr); /* to the line's begin, and clear it */
+    if (e->kind == TFM_EVENT_PROGRESS)
+        format_progress(e, progress->shown, sizeof(progress->shown));
+    else
+        print_line(stderr, line);
+    fprintf(stderr, "%.*s", terminal_columns(stderr) - 1, progress->shown);
+}
+
+void progress_event(void *user, const struct tfm_train_event *event)
+{
+    struct progress *progress = user;
+    char line[LINE_SIZE];
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    double seconds =
+        (double)(now.tv_sec - progress->last.tv_sec) + 1e-9 * (double)(now.tv_nsec - progress->last.tv_nsec);
+    if (event->kind == TFM_EVENT_PROGRESS)
+        progress->last = now;
+    format_event(event, seconds, line);
+    if (!progress->quiet && terminal_columns(stderr) > 0)
+        show_on_terminal(progress, event, line);
+    else if (!progress->quiet)
+        print_line(stderr, line);
+    if (progress->log != NULL) {
+        print_line(progress->log, line);
+        flush_file(&progress->log, progress->log_path);
+    }
+    if (progress->json != NULL) {
+        print_json(progress->json, event);
+        flush_file(&progress->json, progress->json_path);
+    }
+}

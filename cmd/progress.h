@@ -1,0 +1,30 @@
+/*
+ * progress.h: shows the events of a training: a line rewritten in place on a terminal, log lines elsewhere
+ * and in a file, JSON lines in another; see tfm-train(1).
+ */
+#ifndef TFM_CMD_PROGRESS_H
+#define TFM_CMD_PROGRESS_H
+
+#include <time.h>
+
+#include "cmd.h"
+
+struct progress {
+    bool quiet;
+    char shown[200]; /* the progress line on the terminal; "" while there is none */
+    FILE *log, *json;
+    const char *log_path, *json_path;
+    struct timespec last; /* time of the last progress event */
+};
+
+/* Opens the files (NULL: none), appending, with the folder they are to lie in. */
+enum tfm_status progress_open(struct progress *progress, bool quiet, const char *log_path,
+                              const char *json_path, struct tfm_error *err);
+
+/* A struct tfm_train_options' event; user is the struct progress. */
+void progress_event(void *user, const struct tfm_train_event *event);
+
+/* Ends the progress line and closes the files. */
+void progress_close(struct progress *progress);
+
+#endif

@@ -1,0 +1,123 @@
+/*
+ * translate_file.c: reads lines, translates them and prints what comes back, a window of lines at a time. A
+ * window holds what can be read without waiting, up to a limit: so a line that comes alone through a pipe is
+ * answered and flushed before the next is waited for, and a file is translated in large windows that the
+ * library sorts and batches.
+ */
+#include "translate_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WINDOW_LINES = 2000, WINDOW_BYTES = 1 << 20 };
+
+struct window {
+    char *text[WINDOW_LINES];
+    long number[WINDOW_LINES]; /* of the line in its file */
+    size_t n, bytes;
+    bool is_last; /* the file ends behind it */
+};
+
+static const char *shown_path(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
+static void clear_window(struct window *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        free(w->text[i]);
+    w->n = w->bytes = 0;
+}
+
+/* Waits for a line, and takes what else is at hand. On failure the window holds the lines before. */
+static enum tfm_status fill_window(struct window *w, struct tfm_lines *lines, bool *all_utf8,
+                                   const char *path, const struct translation_job *job, struct tfm_error *err)
+{
+    do {
+        struct tfm_line line;
+        bool more;
+        enum tfm_status status = tfm_lines_next(lines, &line, &more, err);
+        w->is_last = status == TFM_OK && !more;
+        if (status != TFM_OK || w->is_last)
+            return status;
+        if (!line.is_utf8 && *all_utf8) {
+            *all_utf8 = false;
+            if (!job->style->quiet)
+                fprintf(stderr, "%s: %s: line %ld: not valid UTF-8, read as U+FFFD here and in later lines\n",
+                        job->command, shown_path(path), line.number);
+        }
+        w->text[w->n] = strdup(line.text);
+        if (w->text[w->n] == NULL)
+            return cmd_error(err, TFM_ENOMEM, "%s: line %ld: no memory", shown_path(path), line.number);
+        w->number[w->n++] = line.number;
+        w->bytes += strlen(line.text);
+    } while (w->n < WINDOW_LINES && w->bytes < WINDOW_BYTES && !tfm_lines_would_wait(lines));
+    return TFM_OK;
+}
+
+static void note_result(const struct translation_job *job, const char *path, long number,
+                        const struct tfm_translation *t)
+{
+    if (t->n_parts > 1 && !job->style->quiet)
+        fprintf(stderr, "%s: %s: line %ld: longer than --max-length, translated in %d parts\n", job->command,
+                shown_path(path), number, t->n_parts);
+    if (t->limited && job->style->verbose)
+        fprintf(stderr, "%s: %s: line %ld: ended by the length limit (--max-length-factor)\n", job->command,
+                shown_path(path), number);
+}
+
+static enum tfm_status translate_window(struct translation_job *job, const struct window *w, const char *path,
+                                        struct output *out, struct tfm_error *err)
+{
+    const struct tfm_translation *result;
+    struct timespec start, end;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    enum tfm_status status = tfm_translate(job->translator, (const char *const *)w->text, w->n, &result, err);
+    if (status != TFM_OK)
+        return status;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    job->seconds += (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
+    for (size_t i = 0; i < w->n; i++) {
+        print_translation(out->file, &job->style->print, job->n_lines++ - job->first_line, &result[i]);
+        note_result(job, path, w->number[i], &result[i]);
+    }
+    return output_flush(out, err);
+}
+
+enum tfm_status translate_file(struct translation_job *job, const char *path, struct output *out,
+                               struct tfm_error *err)
+{
+    struct tfm_lines *lines;
+    enum tfm_status status = tfm_lines_open(&lines, path, err);
+    if (status != TFM_OK)
+        return status;
+    struct window *w = calloc(1, sizeof(*w));
+    if (w == NULL)
+        status = cmd_error(err, TFM_ENOMEM, "no memory for %d lines", WINDOW_LINES);
+    if (strcmp(path, "-") == 0 && isatty(STDIN_FILENO) && isatty(STDERR_FILENO) && !job->style->quiet)
+        fprintf(stderr, "%s: type text, a sentence a line; Ctrl-D ends it\n", job->command);
+    bool all_utf8 = true;
+    while (status == TFM_OK && !w->is_last) {
+        status = fill_window(w, lines, &all_utf8, path, job, err);
+        struct tfm_error translate_err;
+        if (w->n > 0 && translate_window(job, w, path, out, &translate_err) != TFM_OK && status == TFM_OK) {
+            status = translate_err.status;
+            *err = translate_err;
+        }
+        clear_window(w);
+    }
+    free(w);
+    tfm_lines_free(lines);
+    return status;
+}
+
+void translation_report(const struct translation_job *job)
+{
+    fprintf(stderr, "%s: %ld lines in %.2f s", job->command, job->n_lines, job->seconds);
+    if (job->seconds > 0)
+        fprintf(stderr, ", %.1f a second", (double)job->n_lines / job->seconds);
+    fputc('\n', stderr);
+}

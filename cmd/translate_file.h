@@ -1,0 +1,33 @@
+/*
+ * translate_file.h: translates the lines of one file into an output.
+ */
+#ifndef TFM_CMD_TRANSLATE_FILE_H
+#define TFM_CMD_TRANSLATE_FILE_H
+
+#include "output.h"
+#include "print.h"
+
+struct translate_style {
+    struct print_style print;
+    bool quiet;   /* no notes about single lines */
+    bool verbose; /* also the length limits that were met */
+};
+
+struct translation_job {
+    const char *command; /* for notes */
+    const struct translate_style *style;
+    struct tfm_translator *translator;
+    long n_lines;    /* translated so far */
+    long first_line; /* of them, before the output that is being written */
+    double seconds;  /* spent in translating */
+};
+
+/* Translates a file ("-": standard input), one line of output a line. When reading fails, what was read
+ * before is translated first. */
+enum tfm_status translate_file(struct translation_job *job, const char *path, struct output *out,
+                               struct tfm_error *err);
+
+/* Prints how many lines were translated, and how fast. */
+void translation_report(const struct translation_job *job);
+
+#endif
