@@ -1,6 +1,6 @@
 /*
- * config_test.c: config.json is read back as it was written, and whatever is wrong with it is refused with a sentence
- * that names the field.
+ * config_test.c: config.json is read back as it was written, and whatever is wrong with it is refused with
+ * a sentence that names the field.
  */
 #include "check.h"
 
@@ -68,7 +68,8 @@ static void test_round_trip(void)
     CHECK_INT(found.source_vocab_size, 9000, "with its source vocabulary's size");
     CHECK(found.pre_norm && found.tie == TFM_TIE_NONE && found.heads == 8 && found.scale_embedding,
           "with its choices");
-    CHECK(found.attention_dropout == 1.0 / 3 && found.norm_epsilon == 1e-6, "with its numbers to the last bit");
+    CHECK(found.attention_dropout == 1.0 / 3 && found.norm_epsilon == 1e-6,
+          "with its numbers to the last bit");
     CHECK(config_write(&found, training, path, &err) == TFM_OK, "and written again");
     file_read(path, &second, &second_size, &err);
     CHECK(first_size == second_size && memcmp(first, second, first_size) == 0, "as the same bytes");
@@ -109,7 +110,8 @@ static void test_fields(void)
         { "experts", "8", "unknown field \"experts\"" },
         { "training", "3", "\"training\" should be an object" },
         { "optional", "[]", "\"optional\" should be an object" },
-        { "architecture", "\"decoder\"", "architecture is \"decoder\"; this version of tfm knows \"encoder-decoder\"" },
+        { "architecture", "\"decoder\"",
+          "architecture is \"decoder\"; this version of tfm knows \"encoder-decoder\"" },
         { "positions", "\"rotary\"", "\"sinusoidal\"" },
         { "positions", NULL, "positions" },
         { "activation_function", "\"swish\"", "activation_function is \"swish\"" },
@@ -169,7 +171,8 @@ static void test_files(void)
     config.source_vocab_size = 5;
     config.tie = TFM_TIE_TARGET;
     config.eos_token_id = 5;
-    CHECK_INT(config_check(&config, "options", &err), TFM_EFORMAT, "</s> must be in the smaller vocabulary too");
+    CHECK_INT(config_check(&config, "options", &err), TFM_EFORMAT,
+              "</s> must be in the smaller vocabulary too");
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /*
- * params_test.c: the table of tensors and the pointers into a block agree, whatever the configuration; query, key and
- * value lie side by side; first values have the spread that they should.
+ * params_test.c: the table of tensors and the pointers into a block agree, whatever the configuration;
+ * query, key and value lie side by side; first values have the spread that they should.
  */
 #include "check.h"
 
@@ -34,7 +34,8 @@ static void check_table(const struct params *params, const char *what)
     bool is_dense = true, is_unique = true;
     for (int i = 0; i < params->n; i++) {
         const struct param *p = &params->list[i];
-        is_dense = is_dense && p->offset == at && p->rows >= 1 && p->cols >= 1 && (!p->is_vector || p->rows == 1);
+        is_dense =
+            is_dense && p->offset == at && p->rows >= 1 && p->cols >= 1 && (!p->is_vector || p->rows == 1);
         is_unique = is_unique && params_find(params, p->name) == p;
         at += (size_t)p->rows * (size_t)p->cols;
     }
@@ -60,7 +61,8 @@ static void test_table(void)
             CHECK(params_list(&params, &config, &err) == TFM_OK, "%s: is listed", what);
             check_table(&params, what);
             int n_embeddings = tie == TFM_TIE_ALL ? 1 : tie == TFM_TIE_TARGET ? 2 : 3;
-            CHECK_INT(params.n, n_embeddings + 1 + 4 * pre_norm + 3 * 16 + 2 * 26, "%s: number of tensors", what);
+            CHECK_INT(params.n, n_embeddings + 1 + 4 * pre_norm + 3 * 16 + 2 * 26, "%s: number of tensors",
+                      what);
             params_release(&params);
         }
     }
@@ -109,7 +111,8 @@ static void test_bind(void)
         const struct layer_weights *l = &w.decoder[i];
         CHECK(l->self_k_w == l->self_q_w + 128 * 128 && l->self_v_w == l->self_k_w + 128 * 128,
               "layer %d: query, key and value matrices lie side by side", i);
-        CHECK(l->self_k_b == l->self_q_b + 128 && l->self_v_b == l->self_k_b + 128, "layer %d: so do the biases", i);
+        CHECK(l->self_k_b == l->self_q_b + 128 && l->self_v_b == l->self_k_b + 128,
+              "layer %d: so do the biases", i);
         CHECK(l->cross_v_w == l->cross_k_w + 128 * 128 && l->cross_v_b == l->cross_k_b + 128,
               "layer %d: key and value of cross-attention too", i);
     }
@@ -123,7 +126,8 @@ static void test_init(void)
     struct params params;
     struct config config = tiny_config(TFM_TIE_ALL, false);
     params_list(&params, &config, &err);
-    real *block = mem_alloc(params.size * sizeof(real), &err), *again = mem_alloc(params.size * sizeof(real), &err);
+    real *block = mem_alloc(params.size * sizeof(real), &err),
+         *again = mem_alloc(params.size * sizeof(real), &err);
     params_init(&params, block, 1);
     params_init(&params, again, 1);
     CHECK(memcmp(block, again, params.size * sizeof(real)) == 0, "the same seed gives the same values");
@@ -146,11 +150,12 @@ static void test_init(void)
         else if (p->init == INIT_ONE)
             CHECK(sum == (double)n && squares == (double)n, "%s is one", p->name);
         else if (p->init == INIT_XAVIER)
-            CHECK(largest <= limit * 1.000001 && largest > 0.99 * limit && fabs(deviation * sqrt(3) / limit - 1) < 0.02 &&
-                      fabs(sum / (double)n) < 0.03 * limit,
+            CHECK(largest <= limit * 1.000001 && largest > 0.99 * limit &&
+                      fabs(deviation * sqrt(3) / limit - 1) < 0.02 && fabs(sum / (double)n) < 0.03 * limit,
                   "%s is uniform within %g", p->name, limit);
         else
-            CHECK(fabs(deviation * sqrt(128) - 1) < 0.03 && largest < 6 / sqrt(128) && largest > 3 / sqrt(128),
+            CHECK(fabs(deviation * sqrt(128) - 1) < 0.03 && largest < 6 / sqrt(128) &&
+                      largest > 3 / sqrt(128),
                   "%s is normal with deviation %g", p->name, 1 / sqrt(128));
     }
     const real *q = block + offset_of(&params, "model.encoder.layers.0.self_attn.q_proj.weight");
