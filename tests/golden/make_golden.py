@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """Makes the golden values that hold the model to PyTorch: tests/golden/*.txt, read by tests/golden/golden.h.
 
-The model is written here a second time, plainly from the formulas and in float64: one attention head after the other,
-a padded batch with masks where the C code has none, gradients by autograd. Weights come from a formula that both sides
-compute (golden_value), so no weights are stored. Needs PyTorch (Debian: python3-torch); running the tests does not.
+The model is written here a second time, plainly from the formulas and in float64: one attention head
+after the other, a padded batch with masks where the C code has none, gradients by autograd. Weights come
+from a formula that both sides compute (golden_value), so no weights are stored. Needs PyTorch (Debian:
+python3-torch); running the tests does not.
 
     /usr/bin/python3 tests/golden/make_golden.py
 """

@@ -1,0 +1,28 @@
+/*
+ * attention.h: the attention weights of one pair of sentences, with the pieces that they join.
+ */
+#ifndef TFM_INSPECT_ATTENTION_H
+#define TFM_INSPECT_ATTENTION_H
+
+#include "base/err.h"
+
+struct attention {
+    enum tfm_part part;
+    int layer, n_layers; /* layers layer .. layer + n_layers - 1 of the model */
+    int head, n_heads;
+    /* the pieces, each side with its </s> */
+    int n_source, n_target;
+    const char **source, **target;
+    /* the axes: queries of the decoder are the target pieces being predicted; keys of its self-attention are
+     * the pieces read, the start symbol and then the target but its last */
+    int n_queries, n_keys;
+    const char **queries, **keys;
+    float *weights; /* [n_layers, n_heads, n_queries, n_keys]; each row sums to 1 */
+};
+
+const char *attention_part_name(enum tfm_part part); /* "encoder", "decoder" or "cross" */
+
+/* The weights [n_queries, n_keys] of one layer and head, counted from the first that is there. */
+const float *attention_map(const struct attention *a, int layer, int head);
+
+#endif

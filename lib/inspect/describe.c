@@ -1,0 +1,305 @@
+/*
+ * describe.c: what a model is: its architecture in words, vocabularies, how it was trained, what it takes on
+ * disk and in memory, and every tensor with shape, type, size and statistics; as text for people, or as JSON
+ * that holds config.json as it stands in the folder.
+ */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "inspect/out.h"
+#include "model/model.h"
+#include "text/utf8.h"
+
+struct tensor_stats {
+    double mean, deviation, min, max;
+};
+
+/* Files that a model folder can hold. */
+static const char *const file_names[] = {
+    "config.json", "weights.safetensors.gz", "weights.safetensors", "vocab.spm", "source.spm", "target.spm",
+};
+
+#define N_FILES (sizeof(file_names) / sizeof(*file_names))
+
+/* What is said of a model as a whole. */
+struct summary {
+    const struct tfm_model *model;
+    json_t *config;                      /* of config.json */
+    size_t parameters, encoder, decoder; /* in layers; the rest are embeddings, output bias and final norms */
+    size_t memory;                       /* bytes held by an open model */
+    long long file_sizes[N_FILES];       /* -1 where the folder has none */
+};
+
+static size_t param_size(const struct param *param)
+{
+    return (size_t)param->rows * (size_t)param->cols;
+}
+
+static struct tensor_stats take_stats(const real *x, size_t n)
+{
+    struct tensor_stats stats = { 0, 0, INFINITY, -INFINITY };
+    for (size_t i = 0; i < n; i++) {
+        stats.mean += x[i];
+        stats.min = fmin(stats.min, x[i]);
+        stats.max = fmax(stats.max, x[i]);
+    }
+    stats.mean /= (double)n;
+    for (size_t i = 0; i < n; i++)
+        stats.deviation += (x[i] - stats.mean) * (x[i] - stats.mean);
+    stats.deviation = sqrt(stats.deviation / (double)n);
+    return stats;
+}
+
+static void count_parameters(struct summary *summary, const struct tfm_model *model)
+{
+    for (int i = 0; i < model->params.n; i++) {
+        const struct param *param = &model->params.list[i];
+        summary->parameters += param_size(param);
+        if (strncmp(param->name, "model.encoder.layers.", 21) == 0)
+            summary->encoder += param_size(param);
+        if (strncmp(param->name, "model.decoder.layers.", 21) == 0)
+            summary->decoder += param_size(param);
+    }
+    struct net net = model->net;
+    summary->memory = (model->params.size + net_packed_size(&net)) * sizeof(real);
+}
+
+static const char *type_name(enum tensor_type type)
+{
+    return type == TENSOR_F16 ? "F16" : "F32";
+}
+
+static size_t type_size(enum tensor_type type)
+{
+    return type == TENSOR_F16 ? 2 : 4;
+}
+
+static enum tfm_status read_folder(struct summary *summary, const struct tfm_model *model, struct str *path,
+                                   struct tfm_error *err)
+{
+    for (size_t i = 0; i < N_FILES; i++) {
+        struct stat found;
+        TRY(path_join(path, model->folder, file_names[i], err));
+        summary->file_sizes[i] = stat(path->data, &found) == 0 ? (long long)found.st_size : -1;
+    }
+    TRY(path_join(path, model->folder, "config.json", err));
+    return json_read(&summary->config, path->data, err);
+}
+
+/* ---- text ---- */
+
+/* A field of config.json. */
+static const char *config_text(const json_t *config, const char *field)
+{
+    const char *text = json_string_value(json_object_get(config, field));
+    return text != NULL ? text : "?";
+}
+
+static void text_architecture(FILE *out, const struct config *c, const json_t *config)
+{
+    static const char *const ties[] = {
+        [TFM_TIE_ALL] = "one matrix for source, target and output",
+        [TFM_TIE_TARGET] = "one matrix for target and output, another for the source",
+        [TFM_TIE_NONE] = "a matrix each for source, target and output",
+    };
+    fprintf(out, "Architecture\n");
+    fprintf(out, "  layers              encoder %d, decoder %d\n", c->encoder_layers, c->decoder_layers);
+    fprintf(out, "  width               %d\n", c->d_model);
+    fprintf(out, "  attention heads     %d of width %d\n", c->heads, c->d_model / c->heads);
+    fprintf(out, "  feed-forward width  %d, %s\n", c->ffn_dim, config_text(config, "activation_function"));
+    fprintf(out, "  layer norm          %s each sublayer, epsilon %g\n",
+            c->pre_norm ? "before (pre-norm)" : "after (post-norm)", c->norm_epsilon);
+    fprintf(out, "  embeddings          %s%s\n", ties[c->tie],
+            c->scale_embedding ? ", times the square root of the width" : "");
+    fprintf(out, "  positions           %s\n", config_text(config, "positions"));
+    fprintf(out, "  dropout             %g, of attention %g, of activations %g (in training)\n", c->dropout,
+            c->attention_dropout, c->activation_dropout);
+}
+
+static void text_vocabularies(FILE *out, const struct tfm_model *model)
+{
+    const struct config *c = &model->config;
+    fprintf(out, "\nVocabularies\n");
+    if (model->source == model->target) {
+        fprintf(out, "  both sides          %d pieces\n", spm_size(model->source));
+    } else {
+        fprintf(out, "  source              %d pieces\n", spm_size(model->source));
+        fprintf(out, "  target              %d pieces\n", spm_size(model->target));
+    }
+    fprintf(out, "  ids                 </s> %d, <unk> %d, start of the target %d\n", c->eos_token_id,
+            c->unk_token_id, c->decoder_start_token_id);
+}
+
+/* As JSON, which escapes whatever the free form may hold. */
+static void text_training(FILE *out, const json_t *training)
+{
+    if (json_object_size(training) == 0)
+        return;
+    fprintf(out, "\nTraining\n");
+    json_dumpf(training, out, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+    putc('\n', out);
+}
+
+static void text_sizes(FILE *out, const struct summary *s)
+{
+    fprintf(out, "\nSize\n");
+    fprintf(out, "  parameters          %zu: encoder layers %zu, decoder layers %zu, the rest %zu\n",
+            s->parameters, s->encoder, s->decoder, s->parameters - s->encoder - s->decoder);
+    fprintf(out, "  in memory           %.1f MiB (weights as F32, and again in the order of translation)\n",
+            (double)s->memory / (1 << 20));
+    long long sum = 0;
+    for (size_t i = 0; i < N_FILES; i++)
+        sum += s->file_sizes[i] > 0 ? s->file_sizes[i] : 0;
+    fprintf(out, "  on disk             %.1f MiB, weights as %s\n", (double)sum / (1 << 20),
+            type_name(s->model->type));
+    for (size_t i = 0; i < N_FILES; i++) {
+        if (s->file_sizes[i] >= 0)
+            fprintf(out, "    %-24s%11lld bytes\n", file_names[i], s->file_sizes[i]);
+    }
+}
+
+static void text_tensors(FILE *out, const struct tfm_model *model)
+{
+    fprintf(out, "\nTensors (bytes as stored, before compression)\n");
+    fprintf(out, "  %-52s %12s %4s %10s %10s %10s %10s %10s\n", "name", "shape", "type", "bytes", "mean",
+            "deviation", "min", "max");
+    for (int i = 0; i < model->params.n; i++) {
+        const struct param *param = &model->params.list[i];
+        struct tensor_stats stats = take_stats(model->block + param->offset, param_size(param));
+        char shape[32];
+        if (param->is_vector)
+            snprintf(shape, sizeof(shape), "%d", param->cols);
+        else
+            snprintf(shape, sizeof(shape), "%d x %d", param->rows, param->cols);
+        fprintf(out, "  %-52s %12s %4s %10zu %10.4g %10.4g %10.4g %10.4g\n", param->name, shape,
+                type_name(model->type), param_size(param) * type_size(model->type), stats.mean,
+                stats.deviation, stats.min, stats.max);
+    }
+}
+
+static void text_model(FILE *out, const struct summary *s)
+{
+    const struct tfm_model *model = s->model;
+    fprintf(out, "%s: Transformer, %.1f million parameters\n\n", model->folder, (double)s->parameters / 1e6);
+    text_architecture(out, &model->config, s->config);
+    text_vocabularies(out, model);
+    text_training(out, model->training);
+    text_sizes(out, s);
+    text_tensors(out, model);
+}
+
+/* ---- JSON: a NULL from any of these, for want of memory, makes the whole NULL ---- */
+
+static json_t *json_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *json_tensor(const struct param *param, const real *block, enum tensor_type type)
+{
+    size_t size = param_size(param);
+    struct tensor_stats stats = take_stats(block + param->offset, size);
+    json_t *shape = json_array();
+    if (!param->is_vector)
+        json_array_append_new(shape, json_integer(param->rows));
+    json_array_append_new(shape, json_integer(param->cols));
+    return json_pack("{s:s, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "name", param->name, "shape", shape,
+                     "type", type_name(type), "parameters", (json_int_t)size, "bytes",
+                     (json_int_t)(size * type_size(type)), "mean", json_number(stats.mean), "deviation",
+                     json_number(stats.deviation), "min", json_number(stats.min), "max",
+                     json_number(stats.max));
+}
+
+static json_t *json_tensors(const struct tfm_model *model)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < model->params.n; i++) {
+        json_t *tensor = json_tensor(&model->params.list[i], model->block, model->type);
+        if (json_array_append_new(list, tensor) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+static json_t *json_files(const struct summary *s)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < N_FILES; i++) {
+        if (s->file_sizes[i] < 0)
+            continue;
+        json_t *file = json_pack("{s:s, s:I}", "name", file_names[i], "bytes", (json_int_t)s->file_sizes[i]);
+        if (json_array_append_new(list, file) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+/* The folder's name need not be UTF-8. */
+static enum tfm_status json_folder(json_t **name, const char *folder, struct tfm_error *err)
+{
+    struct str text = { 0 };
+    enum tfm_status status = utf8_repair(&text, folder, strlen(folder), err);
+    *name = status == TFM_OK ? json_string(text.data) : NULL;
+    str_release(&text);
+    return status;
+}
+
+static enum tfm_status json_model(FILE *out, const struct summary *s, struct tfm_error *err)
+{
+    const struct tfm_model *model = s->model;
+    json_t *folder;
+    TRY(json_folder(&folder, model->folder, err));
+    json_t *vocabularies = json_pack("{s:i, s:i, s:b}", "source", spm_size(model->source), "target",
+                                     spm_size(model->target), "shared", model->source == model->target);
+    json_t *parameters = json_pack("{s:I, s:I, s:I}", "total", (json_int_t)s->parameters, "encoder_layers",
+                                   (json_int_t)s->encoder, "decoder_layers", (json_int_t)s->decoder);
+    json_t *root = json_pack("{s:o, s:O, s:o, s:o, s:I, s:o, s:o}", "folder", folder, "config", s->config,
+                             "vocabularies", vocabularies, "parameters", parameters, "memory_bytes",
+                             (json_int_t)s->memory, "files", json_files(s), "tensors", json_tensors(model));
+    if (root == NULL)
+        return err_set(err, TFM_ENOMEM, "no memory to describe %s", model->folder);
+    json_dumpf(root, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    putc('\n', out);
+    json_decref(root);
+    return TFM_OK;
+}
+
+/* ---- the whole ---- */
+
+static enum tfm_status write_summary(const struct summary *s, enum tfm_format format, FILE *file,
+                                     struct tfm_error *err)
+{
+    struct out out;
+    TRY(out_begin(&out, file, err));
+    enum tfm_status status = TFM_OK;
+    if (format == TFM_TEXT)
+        text_model(file, s);
+    else
+        status = json_model(file, s, err);
+    return out_end(&out, status, err);
+}
+
+enum tfm_status tfm_describe(const struct tfm_model *model, enum tfm_format format, FILE *out,
+                             struct tfm_error *err)
+{
+    assert(out != NULL);
+    if (format != TFM_TEXT && format != TFM_JSON)
+        return err_set(err, TFM_EINVAL, "a model is described as text or JSON only");
+    struct summary summary = { .model = model };
+    struct str path = { 0 };
+    count_parameters(&summary, model);
+    enum tfm_status status = read_folder(&summary, model, &path, err);
+    if (status == TFM_OK)
+        status = write_summary(&summary, format, out, err);
+    json_decref(summary.config);
+    str_release(&path);
+    return status;
+}

@@ -1,0 +1,131 @@
+/*
+ * observe.c: shows an observer every named value on a sentence's way through the model. The target is forced:
+ * row t of the decoder has read the start symbol and the pieces before t, and predicts piece t. Encoder and
+ * decoder are those of translation, only with a tap, so what is seen is what translates. The output layer comes
+ * last:
+ *     decoder.logits [T, V] = hidden unembed^T + bias
+ */
+#include "inspect/observe.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "decode/translator.h"
+#include "model/decoder.h"
+
+static enum tfm_status encode_text(struct ints *ids, const struct spm *spm, int eos, const char *text,
+                                   const char *side, struct tfm_error *err)
+{
+    TRY(spm_encode(spm, text, strlen(text), ids, err));
+    if (ids->n > OBSERVE_MAX_PIECES)
+        return err_set(err, TFM_EINVAL, "the %s has %zu pieces, more than %d: give a shorter sentence", side,
+                       ids->n, OBSERVE_MAX_PIECES);
+    return ints_add(ids, &eos, 1, err);
+}
+
+/* The best translation of one line, as pieces, ended by </s> even where the length limit ended it. */
+static enum tfm_status take_translation(struct ints *ids, struct tfm_translator *translator, int eos,
+                                        const char *source_text, struct tfm_error *err)
+{
+    const struct tfm_translation *result;
+    TRY(tfm_translate(translator, &source_text, 1, &result, err));
+    const struct tfm_hypothesis *best = &result->hypotheses[0];
+    if (best->n_pieces > OBSERVE_MAX_PIECES)
+        return err_set(err, TFM_EINVAL,
+                       "the translation has %d pieces, more than %d: give a shorter sentence", best->n_pieces,
+                       OBSERVE_MAX_PIECES);
+    TRY(ints_add(ids, best->pieces, (size_t)best->n_pieces, err));
+    if (best->n_pieces == 0 || best->pieces[best->n_pieces - 1] != eos)
+        TRY(ints_add(ids, &eos, 1, err));
+    return TFM_OK;
+}
+
+static enum tfm_status translate_text(struct ints *ids, const struct tfm_model *model,
+                                      const char *source_text, int beam_size, struct tfm_error *err)
+{
+    struct tfm_translate_options options;
+    struct tfm_translator *translator = NULL;
+    tfm_translate_options_init(&options);
+    options.beam_size = beam_size;
+    options.max_length = OBSERVE_MAX_PIECES; /* in one part: parts have no attention in common */
+    options.mini_batch = 1;
+    options.threads = 1;
+    TRY(translator_new(&translator, &model->net, model->source, model->target, model->kern, &options, err));
+    enum tfm_status status = take_translation(ids, translator, model->config.eos_token_id, source_text, err);
+    tfm_translator_free(translator);
+    return status;
+}
+
+enum tfm_status observe_encode(struct ints *source, struct ints *target, const struct tfm_model *model,
+                               const char *source_text, const char *target_text, int beam_size,
+                               struct tfm_error *err)
+{
+    int eos = model->config.eos_token_id;
+    TRY(encode_text(source, model->source, eos, source_text, "source", err));
+    if (target_text == NULL)
+        return translate_text(target, model, source_text, beam_size, err);
+    return encode_text(target, model->target, eos, target_text, "target", err);
+}
+
+/* More than a pass can take, layers and their attention weights added up; only what is touched becomes
+ * memory. */
+static size_t scratch_size(const struct config *c, size_t n_source, size_t n_target)
+{
+    size_t n = n_source + n_target;
+    size_t layers = (size_t)(c->encoder_layers + c->decoder_layers) + 1;
+    size_t row = 32 * (size_t)c->d_model + 8 * (size_t)c->ffn_dim;
+    size_t reals = layers * (n * row + 4 * (size_t)c->heads * n * n) + 2 * n_target * (size_t)c->vocab_size;
+    return reals * sizeof(real) + ((size_t)64 << 20);
+}
+
+enum tfm_status observe_run(const struct tfm_model *model, const struct ints *source,
+                            const struct ints *target, const struct tap *tap, struct tfm_error *err)
+{
+    const struct config *config = &model->config;
+    const struct net *net = &model->net;
+    int source_start[] = { 0, (int)source->n }, target_start[] = { 0, (int)target->n };
+    struct tokens source_tokens = { 1, (int)source->n, source->data, source_start, NULL };
+    struct tokens target_tokens = { 1, (int)target->n, target->data, target_start, NULL };
+
+    struct arena arena;
+    TRY(arena_init(&arena, scratch_size(config, source->n, target->n), err));
+    struct run run = { .arena = &arena, .kern = model->kern, .tap = tap };
+    real *memory = ARENA_TAKE(&arena, real, source->n * (size_t)config->d_model);
+    real *hidden = ARENA_TAKE(&arena, real, target->n * (size_t)config->d_model);
+    real *logits = ARENA_TAKE(&arena, real, target->n * (size_t)config->vocab_size);
+    encoder_forward(memory, NULL, &source_tokens, net, &run);
+    decoder_forward(hidden, NULL, &target_tokens, &source_tokens, memory, net, &run);
+    linear_forward(logits, hidden, &net->unembed, target_tokens.n, &run);
+    tap_show(tap, "decoder", -1, "logits", -1, logits, target_tokens.n, config->vocab_size,
+             config->vocab_size);
+    arena_release(&arena);
+    return TFM_OK;
+}
+
+struct listener {
+    tfm_observer *observer;
+    void *user;
+};
+
+static void show_value(void *user, const char *name, int layer, int head, const real *x, int rows, int cols,
+                       int stride)
+{
+    const struct listener *listener = user;
+    struct tfm_value value = { name, layer, head, rows, cols, stride, x };
+    listener->observer(listener->user, &value);
+}
+
+enum tfm_status tfm_observe(const struct tfm_model *model, const char *source, const char *target,
+                            tfm_observer *observer, void *user, struct tfm_error *err)
+{
+    assert(source != NULL && observer != NULL);
+    struct listener listener = { observer, user };
+    struct tap tap = { show_value, &listener };
+    struct ints source_ids = { 0 }, target_ids = { 0 };
+    enum tfm_status status = observe_encode(&source_ids, &target_ids, model, source, target, 1, err);
+    if (status == TFM_OK)
+        status = observe_run(model, &source_ids, &target_ids, &tap, err);
+    ints_release(&source_ids);
+    ints_release(&target_ids);
+    return status;
+}
