@@ -131,9 +131,11 @@ endef
 
 # ---- rules ----
 
-KERN_REF  = -O3
-KERN_AVX2 = -O3 -mavx2 -mfma -mf16c
-KERN_VNNI = -O3 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mfma -mf16c -mprefer-vector-width=512
+# Under sanitizers, unrolled kernels would take minutes to compile.
+KERN_O    = $(if $(SAN),-O1,-O3)
+KERN_REF  = $(KERN_O)
+KERN_AVX2 = $(KERN_O) -mavx2 -mfma -mf16c
+KERN_VNNI = $(KERN_O) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mfma -mf16c -mprefer-vector-width=512
 %/lib/num/kern_ref.o: KERN = $(KERN_REF)
 %/lib/num/kern_avx2.o: KERN = $(KERN_AVX2)
 %/lib/num/kern_vnni.o: KERN = $(KERN_VNNI)
