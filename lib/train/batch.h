@@ -1,0 +1,42 @@
+/*
+ * batch.h: which pairs are trained together, and in which order: a function of the seed and the epoch's number alone, so
+ * that (epoch, batch) is all there is to a position in the training.
+ */
+#ifndef TFM_TRAIN_BATCH_H
+#define TFM_TRAIN_BATCH_H
+
+#include "base/arena.h"
+#include "nn/tokens.h"
+#include "train/corpus.h"
+
+/* What a random number is for: the last coordinate of its key. */
+enum random_use { RANDOM_DROPOUT, RANDOM_SENTENCE, RANDOM_ORDER, RANDOM_WINDOW };
+
+struct batch_plan {       /* the batches of an epoch */
+    int n_pairs;
+    int n;                /* batches */
+    int *pairs;           /* [n_pairs]: the corpus, batch after batch */
+    int *start;           /* [n + 1]: where in pairs each batch begins ... */
+    int *turn;            /* [n]: ... and the order in which they are trained */
+    struct batch_key *keys; /* for sorting */
+};
+
+enum tfm_status batch_plan_init(struct batch_plan *plan, int n_pairs, struct tfm_error *err);
+void batch_plan_release(struct batch_plan *plan);
+
+/* Plans epoch number `epoch` (from 1) with at most `words` target tokens a batch (a longer pair is alone). */
+void batch_plan_make(struct batch_plan *plan, const struct corpus *corpus, uint64_t seed, int epoch, int words);
+
+/* The pairs of the epoch's i-th batch. */
+static inline const int *batch_pairs(const struct batch_plan *plan, int i, int *n)
+{
+    const int *start = &plan->start[plan->turn[i]];
+    *n = start[1] - start[0];
+    return plan->pairs + start[0];
+}
+
+/* Lays n pairs end to end, each side closed by </s>; memory comes from the arena. */
+void batch_take(struct tokens *source, struct tokens *target, const struct corpus *corpus, const int *pairs, int n,
+                uint64_t seed, struct arena *arena);
+
+#endif

@@ -1,0 +1,273 @@
+/*
+ * checkpoint.c: the folder of checkpoints. A checkpoint is written as checkpoint-N.tmp, every file fsynced, then renamed;
+ * then the link `last` is replaced by a rename; then what no link names is removed. So at every moment `last` names a
+ * whole checkpoint, whatever kills the program. State is in state.c.
+ */
+#include "train/checkpoint.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+#define PREFIX "checkpoint-"
+#define MAX_LINKS (1 + N_METRICS) /* last, best-* */
+
+/* ---- names ---- */
+
+static bool ends_in_tmp(const char *name)
+{
+    size_t len = strlen(name);
+    return len > 4 && strcmp(name + len - 4, ".tmp") == 0;
+}
+
+static enum tfm_status remove_entry(const struct checkpoints *c, const char *name, struct tfm_error *err)
+{
+    struct str path = { 0 };
+    enum tfm_status status = path_join(&path, c->folder.data, name, err);
+    if (status == TFM_OK && unlink(path.data) != 0)
+        status = dir_remove(path.data, err);
+    str_release(&path);
+    return status;
+}
+
+/* Calls for every entry of the folder that `is_unwanted` says so of: removes it. */
+static enum tfm_status remove_where(const struct checkpoints *c, bool (*is_unwanted)(const char *name, void *arg),
+                                    void *arg, struct tfm_error *err)
+{
+    DIR *dir = opendir(c->folder.data);
+    if (dir == NULL)
+        return err_io(err, "cannot read the folder %s", c->folder.data);
+    enum tfm_status status = TFM_OK;
+    struct dirent *entry;
+    while (status == TFM_OK && (entry = readdir(dir)) != NULL) {
+        if (is_unwanted(entry->d_name, arg))
+            status = remove_entry(c, entry->d_name, err);
+    }
+    closedir(dir);
+    return status;
+}
+
+static bool is_half_written(const char *name, void *arg)
+{
+    (void)arg;
+    return ends_in_tmp(name);
+}
+
+struct kept {
+    char names[MAX_LINKS][64];
+    int n;
+};
+
+static bool is_unnamed(const char *name, void *arg)
+{
+    const struct kept *kept = arg;
+    if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
+        return false;
+    for (int i = 0; i < kept->n; i++) {
+        if (strcmp(name, kept->names[i]) == 0)
+            return false;
+    }
+    return true;
+}
+
+/* The name that a link holds; false where there is no such link. */
+static bool read_link(const struct checkpoints *c, const char *link, char *name, size_t size)
+{
+    char path[4096];
+    snprintf(path, sizeof(path), "%s/%s", c->folder.data, link);
+    ssize_t n = readlink(path, name, size - 1);
+    name[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+static enum tfm_status prune(const struct checkpoints *c, struct tfm_error *err)
+{
+    struct kept kept = { 0 };
+    char link[64];
+    kept.n += read_link(c, "last", kept.names[kept.n], sizeof(kept.names[0]));
+    for (int m = 0; m < N_METRICS; m++) {
+        snprintf(link, sizeof(link), "best-%s", train_options_metric((enum metric)m));
+        kept.n += read_link(c, link, kept.names[kept.n], sizeof(kept.names[0]));
+    }
+    return remove_where(c, is_unnamed, &kept, err);
+}
+
+/* ---- the folder ---- */
+
+enum tfm_status checkpoint_open(struct checkpoints *c, const char *model, struct tfm_error *err)
+{
+    *c = (struct checkpoints){ .lock = -1 };
+    enum tfm_status status = path_join(&c->folder, model, "checkpoints", err);
+    if (status == TFM_OK)
+        status = dir_make(c->folder.data, err);
+    if (status == TFM_OK) {
+        c->lock = open(c->folder.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (c->lock < 0)
+            status = err_io(err, "cannot open the folder %s", c->folder.data);
+        else if (flock(c->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+            status = err_set(err, TFM_EIO, "another training is running in %s: wait for its end or name another "
+                                           "--model", model);
+    }
+    if (status == TFM_OK && access(c->folder.data, W_OK) != 0)
+        status = err_io(err, "cannot write to the folder %s", c->folder.data);
+    if (status == TFM_OK)
+        status = remove_where(c, is_half_written, NULL, err);
+    if (status != TFM_OK)
+        checkpoint_close(c);
+    return status;
+}
+
+void checkpoint_close(struct checkpoints *c)
+{
+    if (c->lock >= 0)
+        close(c->lock);
+    str_release(&c->folder);
+    c->lock = -1;
+}
+
+bool checkpoint_exists(const struct checkpoints *c, const char *link)
+{
+    char name[64];
+    return read_link(c, link, name, sizeof(name));
+}
+
+/* ---- writing ---- */
+
+static enum tfm_status write_block(struct str *path, const char *folder, const char *name, const struct params *params,
+                                   const real *block, struct pool *pool, struct tfm_error *err)
+{
+    if (block == NULL)
+        return TFM_OK;
+    TRY(path_join(path, folder, name, err));
+    return safetensors_write(path->data, params, block, TENSOR_F32, pool, err);
+}
+
+static enum tfm_status write_files(struct str *path, const char *folder, const struct train_state *state,
+                                   const struct settings *settings, const struct params *params,
+                                   const struct optimizer *o, struct pool *pool, struct tfm_error *err)
+{
+    TRY(dir_make(folder, err));
+    TRY(write_block(path, folder, "weights.safetensors", params, o->weights, pool, err));
+    TRY(write_block(path, folder, "ema.safetensors", params, o->average, pool, err));
+    TRY(write_block(path, folder, "moment1.safetensors", params, o->moment1, pool, err));
+    TRY(write_block(path, folder, "moment2.safetensors", params, o->moment2, pool, err));
+    TRY(path_join(path, folder, "state.json", err));
+    return state_write(state, settings, path->data, err);
+}
+
+static enum tfm_status write_new(const struct checkpoints *c, const struct train_state *state,
+                                 const struct settings *settings, const struct params *params,
+                                 const struct optimizer *optimizer, struct pool *pool, struct tfm_error *err)
+{
+    struct str path = { 0 }, final = { 0 }, temporary = { 0 };
+    enum tfm_status status = str_printf(&final, err, "%s/" PREFIX "%ld", c->folder.data, state->update);
+    if (status == TFM_OK)
+        status = str_printf(&temporary, err, "%s.tmp", final.data);
+    if (status == TFM_OK)
+        status = write_files(&path, temporary.data, state, settings, params, optimizer, pool, err);
+    if (status == TFM_OK)
+        status = dir_rename(temporary.data, final.data, err);
+    if (status != TFM_OK && temporary.len > 0) {
+        struct tfm_error ignored; /* the first failure is the one to tell */
+        dir_remove(temporary.data, &ignored);
+    }
+    str_release(&path);
+    str_release(&final);
+    str_release(&temporary);
+    return status;
+}
+
+static enum tfm_status rewrite_state(const struct checkpoints *c, const struct train_state *state,
+                                     const struct settings *settings, struct tfm_error *err)
+{
+    struct str path = { 0 };
+    enum tfm_status status = str_printf(&path, err, "%s/" PREFIX "%ld/state.json", c->folder.data, state->update);
+    if (status == TFM_OK)
+        status = state_write(state, settings, path.data, err);
+    str_release(&path);
+    return status;
+}
+
+enum tfm_status checkpoint_write(const struct checkpoints *c, const struct train_state *state,
+                                 const struct settings *settings, const struct params *params,
+                                 const struct optimizer *optimizer, bool is_rewrite, struct pool *pool,
+                                 struct tfm_error *err)
+{
+    if (is_rewrite)
+        return rewrite_state(c, state, settings, err);
+    TRY(write_new(c, state, settings, params, optimizer, pool, err));
+    return checkpoint_link(c, "last", state->update, err);
+}
+
+enum tfm_status checkpoint_link(const struct checkpoints *c, const char *link, long update, struct tfm_error *err)
+{
+    struct str path = { 0 }, temporary = { 0 };
+    char name[64];
+    snprintf(name, sizeof(name), PREFIX "%ld", update);
+    enum tfm_status status = path_join(&path, c->folder.data, link, err);
+    if (status == TFM_OK)
+        status = str_printf(&temporary, err, "%s.tmp", path.data);
+    if (status == TFM_OK) {
+        unlink(temporary.data);
+        if (symlink(name, temporary.data) != 0 || rename(temporary.data, path.data) != 0)
+            status = err_io(err, "cannot write the link %s", path.data);
+        else
+            fsync(c->lock); /* the folder itself */
+    }
+    str_release(&path);
+    str_release(&temporary);
+    return status == TFM_OK ? prune(c, err) : status;
+}
+
+/* ---- reading ---- */
+
+enum tfm_status checkpoint_read_state(const struct checkpoints *c, const char *link, struct train_state *state,
+                                      const struct settings *settings, struct tfm_error *err)
+{
+    struct str path = { 0 };
+    enum tfm_status status = str_printf(&path, err, "%s/%s/state.json", c->folder.data, link);
+    if (status == TFM_OK)
+        status = state_read(state, settings, path.data, err);
+    str_release(&path);
+    return status;
+}
+
+static enum tfm_status read_block(struct str *path, const char *folder, const char *name, const struct params *params,
+                                  real *block, struct pool *pool, struct tfm_error *err)
+{
+    enum tensor_type type;
+    TRY(path_join(path, folder, name, err));
+    return safetensors_read(path->data, params, block, &type, pool, err);
+}
+
+static enum tfm_status read_blocks(struct str *path, const char *folder, const struct params *params,
+                                   struct optimizer *o, struct pool *pool, struct tfm_error *err)
+{
+    TRY(read_block(path, folder, "weights.safetensors", params, o->weights, pool, err));
+    TRY(read_block(path, folder, "moment1.safetensors", params, o->moment1, pool, err));
+    TRY(read_block(path, folder, "moment2.safetensors", params, o->moment2, pool, err));
+    if (o->average == NULL)
+        return TFM_OK;
+    TRY(path_join(path, folder, "ema.safetensors", err));
+    if (file_exists(path->data))
+        return read_block(path, folder, "ema.safetensors", params, o->average, pool, err);
+    memcpy(o->average, o->weights, o->size * sizeof(real)); /* the mean begins here */
+    return TFM_OK;
+}
+
+enum tfm_status checkpoint_read_blocks(const struct checkpoints *c, const char *link, const struct params *params,
+                                       struct optimizer *optimizer, struct pool *pool, struct tfm_error *err)
+{
+    struct str path = { 0 }, folder = { 0 };
+    enum tfm_status status = path_join(&folder, c->folder.data, link, err);
+    if (status == TFM_OK)
+        status = read_blocks(&path, folder.data, params, optimizer, pool, err);
+    str_release(&path);
+    str_release(&folder);
+    return status;
+}

@@ -1,0 +1,219 @@
+/*
+ * corpus.c: tokenises a parallel text on all threads and keeps the ids. A block of pairs is cut into slices that are
+ * encoded side by side, each into lists of its own, and appended in order; so the corpus is the same whatever the number
+ * of threads. Pairs that are empty on a side or too long are counted and left out. </s> is not stored: corpus_copy adds
+ * it.
+ */
+#include "train/corpus.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+
+#define BLOCK_PAIRS 16384
+#define N_SLICES 64
+
+struct slice {
+    struct ints source, target; /* ids of all its pairs */
+    struct ints lengths;        /* source and target pieces, pair by pair */
+    enum tfm_status status;
+    struct tfm_error err;
+};
+
+struct encoding {
+    const struct corpus *corpus;
+    const struct text_block *block;
+    struct slice slices[N_SLICES];
+};
+
+static enum tfm_status side_init(struct corpus_side *side, const struct spm *spm, struct tfm_error *err)
+{
+    *side = (struct corpus_side){ .spm = spm, .eos = spm_eos(spm), .width = spm_size(spm) < 65536 ? 2 : 4 };
+    side->start = mem_alloc(sizeof(*side->start), err);
+    return side->start != NULL ? TFM_OK : TFM_ENOMEM;
+}
+
+enum tfm_status corpus_init(struct corpus *corpus, const struct spm *source, const struct spm *target, int max_length,
+                            struct tfm_error *err)
+{
+    *corpus = (struct corpus){ .max_length = max_length };
+    enum tfm_status status = side_init(&corpus->source, source, err);
+    if (status == TFM_OK)
+        status = side_init(&corpus->target, target, err);
+    if (status != TFM_OK)
+        corpus_release(corpus);
+    return status;
+}
+
+void corpus_release(struct corpus *corpus)
+{
+    mem_free(corpus->source.ids);
+    mem_free(corpus->source.start);
+    mem_free(corpus->target.ids);
+    mem_free(corpus->target.start);
+    *corpus = (struct corpus){ 0 };
+}
+
+void corpus_copy(int *ids, const struct corpus_side *side, int pair)
+{
+    size_t from = side->start[pair], n = side->start[pair + 1] - from;
+    for (size_t i = 0; i < n; i++)
+        ids[i] = side->width == 2 ? ((const uint16_t *)side->ids)[from + i] : ((const int32_t *)side->ids)[from + i];
+    ids[n] = side->eos;
+}
+
+/* Encodes one text behind `ids`; *length gets its number of pieces. */
+static enum tfm_status encode_text(struct ints *ids, int *length, const struct spm *spm, const char *text,
+                                   struct tfm_error *err)
+{
+    size_t before = ids->n;
+    TRY(spm_encode(spm, text, strlen(text), ids, err));
+    *length = (int)(ids->n - before);
+    return TFM_OK;
+}
+
+static void encode_slice(void *arg, int i, int worker)
+{
+    (void)worker;
+    struct encoding *e = arg;
+    struct slice *slice = &e->slices[i];
+    size_t from = e->block->n * (size_t)i / N_SLICES, to = e->block->n * ((size_t)i + 1) / N_SLICES;
+    slice->source.n = slice->target.n = slice->lengths.n = 0;
+    slice->status = TFM_OK;
+    for (size_t p = from; p < to && slice->status == TFM_OK; p++) {
+        int length[2];
+        slice->status = encode_text(&slice->source, &length[0], e->corpus->source.spm, pairs_source(e->block, p),
+                                    &slice->err);
+        if (slice->status == TFM_OK)
+            slice->status = encode_text(&slice->target, &length[1], e->corpus->target.spm,
+                                        pairs_target(e->block, p), &slice->err);
+        if (slice->status == TFM_OK)
+            slice->status = ints_add(&slice->lengths, length, 2, &slice->err);
+    }
+}
+
+static enum tfm_status reserve_pair(struct corpus *corpus, struct tfm_error *err)
+{
+    if (corpus->n < corpus->cap)
+        return TFM_OK;
+    if (corpus->n > INT_MAX / 2)
+        return err_set(err, TFM_EINVAL, "a corpus of more than %d pairs is more than can be numbered", INT_MAX / 2);
+    int cap = corpus->cap > 0 ? 2 * corpus->cap : 4096;
+    for (int s = 0; s < 2; s++) {
+        struct corpus_side *side = s == 0 ? &corpus->source : &corpus->target;
+        size_t *start = mem_grow(side->start, (size_t)corpus->cap + 1, (size_t)cap + 1, sizeof(*start), err);
+        if (start == NULL)
+            return TFM_ENOMEM;
+        side->start = start;
+    }
+    corpus->cap = cap;
+    return TFM_OK;
+}
+
+/* Appends the ids of pair number `pair`, the last one so far. */
+static enum tfm_status append(struct corpus_side *side, int pair, const int *ids, int n, struct tfm_error *err)
+{
+    size_t from = side->start[pair], need = from + (size_t)n;
+    if (need > side->cap) {
+        size_t cap = 2 * side->cap > need ? 2 * side->cap : need + 65536;
+        char *grown = mem_grow(side->ids, side->cap, cap, (size_t)side->width, err);
+        if (grown == NULL)
+            return TFM_ENOMEM;
+        side->ids = grown;
+        side->cap = cap;
+    }
+    for (int i = 0; i < n; i++) {
+        if (side->width == 2)
+            ((uint16_t *)side->ids)[from + (size_t)i] = (uint16_t)ids[i];
+        else
+            ((int32_t *)side->ids)[from + (size_t)i] = ids[i];
+    }
+    side->start[pair + 1] = need;
+    return TFM_OK;
+}
+
+static uint64_t fold(uint64_t hash, const int *ids, int n)
+{
+    hash = rng_mix(hash ^ (uint64_t)n);
+    for (int i = 0; i < n; i++)
+        hash = rng_mix(hash ^ (uint64_t)ids[i]);
+    return hash;
+}
+
+static enum tfm_status append_slice(struct corpus *corpus, const struct slice *slice, struct tfm_error *err)
+{
+    const int *source = slice->source.data, *target = slice->target.data;
+    for (size_t p = 0; p < slice->lengths.n; p += 2) {
+        int n_source = slice->lengths.data[p], n_target = slice->lengths.data[p + 1];
+        if (n_source == 0 || n_target == 0) {
+            corpus->n_empty++;
+        } else if (n_source > corpus->max_length || n_target > corpus->max_length) {
+            corpus->n_long++;
+        } else {
+            TRY(reserve_pair(corpus, err));
+            TRY(append(&corpus->source, corpus->n, source, n_source, err));
+            TRY(append(&corpus->target, corpus->n, target, n_target, err));
+            corpus->fingerprint = fold(fold(corpus->fingerprint, source, n_source), target, n_target);
+            corpus->n++;
+        }
+        source += n_source;
+        target += n_target;
+    }
+    return TFM_OK;
+}
+
+static enum tfm_status encode_block(struct encoding *e, struct corpus *corpus, const struct text_block *block,
+                                    struct pool *pool, struct tfm_error *err)
+{
+    e->corpus = corpus;
+    e->block = block;
+    pool_run(pool, N_SLICES, encode_slice, e);
+    for (int i = 0; i < N_SLICES; i++) {
+        if (e->slices[i].status != TFM_OK)
+            return err_set(err, e->slices[i].status, "%s", e->slices[i].err.message);
+        TRY(append_slice(corpus, &e->slices[i], err));
+    }
+    return TFM_OK;
+}
+
+static void encoding_free(struct encoding *e)
+{
+    for (int i = 0; i < N_SLICES; i++) {
+        ints_release(&e->slices[i].source);
+        ints_release(&e->slices[i].target);
+        ints_release(&e->slices[i].lengths);
+    }
+    mem_free(e);
+}
+
+enum tfm_status corpus_add(struct corpus *corpus, const struct text_block *block, struct pool *pool,
+                           struct tfm_error *err)
+{
+    struct encoding *e = mem_alloc(sizeof(*e), err);
+    if (e == NULL)
+        return TFM_ENOMEM;
+    enum tfm_status status = encode_block(e, corpus, block, pool, err);
+    encoding_free(e);
+    return status;
+}
+
+enum tfm_status corpus_read(struct corpus *corpus, struct pair_reader *reader, struct pool *pool,
+                            struct tfm_error *err)
+{
+    struct encoding *e = mem_alloc(sizeof(*e), err);
+    if (e == NULL)
+        return TFM_ENOMEM;
+    struct text_block block = { 0 };
+    enum tfm_status status;
+    do {
+        status = pairs_read_block(reader, &block, BLOCK_PAIRS, err);
+        if (status == TFM_OK)
+            status = encode_block(e, corpus, &block, pool, err);
+    } while (status == TFM_OK && block.n > 0);
+    pairs_release_block(&block);
+    encoding_free(e);
+    return status;
+}

@@ -1,0 +1,49 @@
+/*
+ * corpus.h: a tokenised parallel text in memory: ids of all pairs end to end, two bytes an id where the vocabulary allows.
+ */
+#ifndef TFM_TRAIN_CORPUS_H
+#define TFM_TRAIN_CORPUS_H
+
+#include "base/pool.h"
+#include "text/spm.h"
+#include "train/pairs.h"
+
+struct corpus_side {
+    const struct spm *spm;
+    int eos;       /* id of </s> */
+    int width;     /* bytes an id takes: 2 or 4 */
+    char *ids;
+    size_t cap;    /* ids that there is room for */
+    size_t *start; /* [n + 1]: first id of each pair */
+};
+
+struct corpus {
+    struct corpus_side source, target;
+    int n;       /* pairs kept */
+    int cap;
+    int max_length;
+    long n_empty; /* left out: nothing on one or both sides */
+    long n_long;  /* left out: longer than max_length pieces on a side */
+    uint64_t fingerprint; /* of all ids, in order */
+};
+
+/* An empty corpus; pairs over max_length pieces will be left out. */
+enum tfm_status corpus_init(struct corpus *corpus, const struct spm *source, const struct spm *target, int max_length,
+                            struct tfm_error *err);
+void corpus_release(struct corpus *corpus);
+
+/* Tokenises a block of pairs on the pool and appends it. */
+enum tfm_status corpus_add(struct corpus *corpus, const struct text_block *block, struct pool *pool,
+                           struct tfm_error *err);
+/* Appends all that a reader has. */
+enum tfm_status corpus_read(struct corpus *corpus, struct pair_reader *reader, struct pool *pool,
+                            struct tfm_error *err);
+
+/* Tokens of a pair's side, </s> counted, and the tokens themselves. */
+static inline int corpus_length(const struct corpus_side *side, int pair)
+{
+    return (int)(side->start[pair + 1] - side->start[pair]) + 1;
+}
+void corpus_copy(int *ids, const struct corpus_side *side, int pair);
+
+#endif

@@ -1,0 +1,191 @@
+/*
+ * lanes.c: runs a batch in lanes. Longest pairs first, each goes to the lane that has the fewest tokens; a lane cuts its
+ * pairs into micro-batches of at most about MICRO_ROWS tokens a side (the size that matrix products like best) and adds up
+ * their gradients. A lane's result depends on nothing but its pairs, and sums over lanes are made in their order; arenas
+ * belong to threads, since scratch decides no digit.
+ */
+#include "train/lanes.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+#define MICRO_ROWS 1024
+#define ARENA_RESERVE ((size_t)64 << 30) /* addresses, not memory */
+
+enum tfm_status lanes_init(struct lanes *lanes, int n, int threads, const struct config *config, size_t block_size,
+                           struct tfm_error *err)
+{
+    *lanes = (struct lanes){ 0 };
+    lanes->lane = mem_alloc((size_t)n * sizeof(*lanes->lane), err);
+    lanes->arena = mem_alloc((size_t)threads * sizeof(*lanes->arena), err);
+    enum tfm_status status = lanes->lane != NULL && lanes->arena != NULL ? TFM_OK : TFM_ENOMEM;
+    while (status == TFM_OK && lanes->n < n) {
+        struct lane *lane = &lanes->lane[lanes->n++];
+        lane->gradient = mem_alloc(block_size * sizeof(real), err);
+        if (lane->gradient != NULL)
+            params_bind(&lane->grad, config, lane->gradient);
+        else
+            status = TFM_ENOMEM;
+    }
+    while (status == TFM_OK && lanes->n_arenas < threads) {
+        status = arena_init(&lanes->arena[lanes->n_arenas], ARENA_RESERVE, err);
+        lanes->n_arenas += status == TFM_OK;
+    }
+    if (status != TFM_OK)
+        lanes_release(lanes);
+    return status;
+}
+
+void lanes_release(struct lanes *lanes)
+{
+    for (int i = 0; i < lanes->n; i++) {
+        ints_release(&lanes->lane[i].pairs);
+        mem_free(lanes->lane[i].gradient);
+    }
+    for (int i = 0; i < lanes->n_arenas; i++)
+        arena_release(&lanes->arena[i]);
+    mem_free(lanes->lane);
+    mem_free(lanes->arena);
+    *lanes = (struct lanes){ 0 };
+}
+
+/* Rows that a pair takes: those of its longer side. */
+static int rows_of(const struct corpus *corpus, int pair)
+{
+    int source = corpus_length(&corpus->source, pair), target = corpus_length(&corpus->target, pair);
+    return source > target ? source : target;
+}
+
+enum tfm_status lanes_split(struct lanes *lanes, const struct corpus *corpus, const int *pairs, int n,
+                            struct tfm_error *err)
+{
+    for (int l = 0; l < lanes->n; l++) {
+        lanes->lane[l].pairs.n = 0;
+        lanes->lane[l].n_rows = 0;
+    }
+    for (int i = n - 1; i >= 0; i--) { /* a batch is sorted: the longest are last */
+        struct lane *least = &lanes->lane[0];
+        for (int l = 1; l < lanes->n; l++) {
+            if (lanes->lane[l].n_rows < least->n_rows)
+                least = &lanes->lane[l];
+        }
+        TRY(ints_add(&least->pairs, &pairs[i], 1, err));
+        least->n_rows += rows_of(corpus, pairs[i]);
+    }
+    return TFM_OK;
+}
+
+/* One micro-batch; grad NULL: no gradient, no dropout. */
+static void run_micro(struct xent_sum *sum, struct weights *grad, const int *pairs, int n, const struct lanes_run *how,
+                      struct arena *arena)
+{
+    struct run run = { .arena = arena, .kern = how->kern, .keep = grad != NULL, .dropout = grad != NULL,
+                       .seed = how->update_seed };
+    struct tokens source, target;
+    size_t mark = arena_mark(arena);
+    batch_take(&source, &target, how->corpus, pairs, n, how->seed, arena);
+    loss_batch(sum, NULL, grad, &source, &target, how->smoothing, how->net, &run);
+    arena_reset(arena, mark);
+}
+
+/* The pairs of a list in micro-batches of about equal size. */
+static void run_pairs(struct xent_sum *sum, struct weights *grad, const int *pairs, int n, const struct lanes_run *how,
+                      struct arena *arena)
+{
+    long n_rows = 0, rows = 0, part = 1;
+    for (int i = 0; i < n; i++)
+        n_rows += rows_of(how->corpus, pairs[i]);
+    long n_parts = (n_rows + MICRO_ROWS - 1) / MICRO_ROWS;
+    int first = 0;
+    for (int i = 0; i < n; i++) {
+        rows += rows_of(how->corpus, pairs[i]);
+        if (rows * n_parts >= part * n_rows) {
+            run_micro(sum, grad, pairs + first, i + 1 - first, how, arena);
+            first = i + 1;
+            part = rows * n_parts / n_rows + 1;
+        }
+    }
+}
+
+struct pass {
+    struct lanes *lanes;
+    const struct lanes_run *how;
+    bool backward;
+};
+
+static void run_lane(void *arg, int i, int worker)
+{
+    const struct pass *pass = arg;
+    struct lane *lane = &pass->lanes->lane[i];
+    lane->sum = (struct xent_sum){ 0 };
+    run_pairs(&lane->sum, pass->backward ? &lane->grad : NULL, lane->pairs.data, (int)lane->pairs.n, pass->how,
+              &pass->lanes->arena[worker]);
+}
+
+static struct xent_sum run_lanes(struct lanes *lanes, const struct lanes_run *how, bool backward)
+{
+    struct pass pass = { lanes, how, backward };
+    pool_run(how->pool, lanes->n, run_lane, &pass);
+    struct xent_sum sum = { 0 };
+    for (int i = 0; i < lanes->n; i++) {
+        sum.loss += lanes->lane[i].sum.loss;
+        sum.nll += lanes->lane[i].sum.nll;
+    }
+    return sum;
+}
+
+struct xent_sum lanes_forward_backward(struct lanes *lanes, const struct lanes_run *how)
+{
+    return run_lanes(lanes, how, true);
+}
+
+struct xent_sum lanes_forward(struct lanes *lanes, const struct lanes_run *how)
+{
+    return run_lanes(lanes, how, false);
+}
+
+struct evaluation {
+    const struct lanes *lanes;
+    const struct lanes_run *how;
+    const struct batch_plan *plan;
+    struct xent_sum *sums; /* [plan->n] */
+};
+
+static void evaluate_batch(void *arg, int i, int worker)
+{
+    const struct evaluation *e = arg;
+    int n;
+    const int *pairs = batch_pairs(e->plan, i, &n);
+    run_pairs(&e->sums[i], NULL, pairs, n, e->how, &e->lanes->arena[worker]);
+}
+
+static enum tfm_status evaluate(struct xent_sum *sum, struct lanes *lanes, const struct lanes_run *how,
+                                struct batch_plan *plan, struct tfm_error *err)
+{
+    batch_plan_make(plan, how->corpus, 0, 1, MICRO_ROWS);
+    struct evaluation e = { .lanes = lanes, .how = how, .plan = plan };
+    e.sums = mem_alloc((size_t)plan->n * sizeof(*e.sums), err);
+    if (e.sums == NULL)
+        return TFM_ENOMEM;
+    pool_run(how->pool, plan->n, evaluate_batch, &e);
+    *sum = (struct xent_sum){ 0 };
+    for (int i = 0; i < plan->n; i++) {
+        sum->loss += e.sums[i].loss;
+        sum->nll += e.sums[i].nll;
+    }
+    mem_free(e.sums);
+    return TFM_OK;
+}
+
+enum tfm_status lanes_evaluate(struct xent_sum *sum, double *n_target, struct lanes *lanes,
+                               const struct lanes_run *how, struct tfm_error *err)
+{
+    const struct corpus *corpus = how->corpus;
+    *n_target = (double)corpus->target.start[corpus->n] + corpus->n;
+    struct batch_plan plan;
+    TRY(batch_plan_init(&plan, corpus->n, err));
+    enum tfm_status status = evaluate(sum, lanes, how, &plan, err);
+    batch_plan_release(&plan);
+    return status;
+}

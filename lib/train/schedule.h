@@ -1,0 +1,29 @@
+/*
+ * schedule.h: when things happen, counted in updates, epochs or target tokens.
+ */
+#ifndef TFM_TRAIN_SCHEDULE_H
+#define TFM_TRAIN_SCHEDULE_H
+
+#include <stdbool.h>
+
+#include "tfm.h"
+
+struct schedule_point { /* how far a training has come */
+    long update;
+    double epochs; /* done, with the part of the running one */
+    double target_tokens;
+};
+
+double schedule_amount(const struct schedule_point *point, enum tfm_unit unit);
+
+/* Whether a multiple of the interval was reached between two points; an interval of 0 never is. */
+bool schedule_is_due(const struct tfm_interval *interval, const struct schedule_point *before,
+                     const struct schedule_point *after);
+
+/* Whether the end is reached; an end at 0 never is. */
+bool schedule_is_over(const struct tfm_interval *end, const struct schedule_point *point);
+
+/* Linear rise to `peak` over the warm-up, then decay with the inverse square root (Vaswani et al. 2017, section 5.3). */
+double schedule_learn_rate(double peak, const struct tfm_interval *warmup, const struct schedule_point *point);
+
+#endif

@@ -1,0 +1,125 @@
+/*
+ * state.c: where a training stands, as JSON. Numbers are written with all their digits, so that a sum that is read goes
+ * on as if it had never been written. The settings that decide every digit of a training are kept as the user knows
+ * them, and compared one by one.
+ */
+#include "train/state.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/json.h"
+
+#define STATE_FORMAT_VERSION 1
+
+void state_set(struct settings *settings, const char *name, const char *format, ...)
+{
+    struct setting *setting = &settings->list[settings->n++];
+    va_list args;
+    va_start(args, format);
+    setting->name = name;
+    vsnprintf(setting->value, sizeof(setting->value), format, args);
+    va_end(args);
+}
+
+static json_t *score_to_json(const struct score *score)
+{
+    if (!score->has_best)
+        return json_object();
+    return json_pack("{s:f, s:i}", "best", score->best, "stalled", score->stalled);
+}
+
+static json_t *settings_to_json(const struct settings *settings)
+{
+    json_t *object = json_object();
+    int failed = object == NULL;
+    for (int i = 0; i < settings->n && !failed; i++)
+        failed = json_object_set_new(object, settings->list[i].name, json_string(settings->list[i].value));
+    if (failed) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+enum tfm_status state_write(const struct train_state *s, const struct settings *settings, const char *path,
+                            struct tfm_error *err)
+{
+    /* json_pack takes over the "o" values, also when it fails. */
+    json_t *root = json_pack("{s:i, s:I, s:i, s:i, s:f, s:i, s:f, s:f, s:b, s:o, s:o, s:f, s:o}",
+                             "format_version", STATE_FORMAT_VERSION, "update", (json_int_t)s->update,
+                             "epoch", s->epoch, "batch", s->batch, "target_tokens", s->target_tokens,
+                             "lanes", s->n_lanes, "loss_sum", s->loss_sum, "loss_tokens", s->loss_tokens,
+                             "validation_is_due", (int)s->valid_is_due,
+                             "ce", score_to_json(&s->scores[METRIC_CE]),
+                             "bleu", score_to_json(&s->scores[METRIC_BLEU]),
+                             "seconds", s->seconds, "settings", settings_to_json(settings));
+    if (root == NULL)
+        return err_set(err, TFM_ENOMEM, "no memory to write %s", path);
+    enum tfm_status status = json_write(root, path, err);
+    json_decref(root);
+    return status;
+}
+
+static enum tfm_status read_score(struct score *score, const json_t *root, const char *name, const char *path,
+                                  struct tfm_error *err)
+{
+    const json_t *object = json_object_get(root, name);
+    *score = (struct score){ .has_best = json_object_get(object, "best") != NULL };
+    if (!score->has_best)
+        return TFM_OK;
+    TRY(json_get_real(object, "best", -HUGE_VAL, HUGE_VAL, &score->best, path, err));
+    return json_get_int(object, "stalled", 0, INT_MAX, &score->stalled, path, err);
+}
+
+static enum tfm_status check_settings(const json_t *root, const struct settings *settings, const char *path,
+                                      struct tfm_error *err)
+{
+    const json_t *object = json_object_get(root, "settings");
+    for (int i = 0; i < settings->n; i++) {
+        const struct setting *setting = &settings->list[i];
+        const char *before;
+        TRY(json_get_string(object, setting->name, &before, path, err));
+        if (strcmp(before, setting->value) != 0)
+            return err_set(err, TFM_EINVAL,
+                           "the training in this folder began with %s %s, and now it is %s: it goes on only as it "
+                           "began; give the same again or name another --model (%s)",
+                           setting->name, before, setting->value, path);
+    }
+    return TFM_OK;
+}
+
+static enum tfm_status read_fields(struct train_state *s, const struct settings *settings, const json_t *root,
+                                   const char *path, struct tfm_error *err)
+{
+    int version, update;
+    TRY(json_get_int(root, "format_version", 1, INT_MAX, &version, path, err));
+    if (version > STATE_FORMAT_VERSION)
+        return err_set(err, TFM_EFORMAT, "%s: written by a newer tfm (format version %d, this one reads %d)", path,
+                       version, STATE_FORMAT_VERSION);
+    TRY(check_settings(root, settings, path, err));
+    TRY(json_get_int(root, "update", 0, INT_MAX, &update, path, err));
+    s->update = update;
+    TRY(json_get_int(root, "epoch", 1, INT_MAX, &s->epoch, path, err));
+    TRY(json_get_int(root, "batch", 0, INT_MAX, &s->batch, path, err));
+    TRY(json_get_real(root, "target_tokens", 0, HUGE_VAL, &s->target_tokens, path, err));
+    TRY(json_get_int(root, "lanes", 1, 1 << 16, &s->n_lanes, path, err));
+    TRY(json_get_real(root, "loss_sum", 0, HUGE_VAL, &s->loss_sum, path, err));
+    TRY(json_get_real(root, "loss_tokens", 0, HUGE_VAL, &s->loss_tokens, path, err));
+    TRY(json_get_bool(root, "validation_is_due", &s->valid_is_due, path, err));
+    TRY(json_get_real(root, "seconds", 0, HUGE_VAL, &s->seconds, path, err));
+    TRY(read_score(&s->scores[METRIC_CE], root, "ce", path, err));
+    return read_score(&s->scores[METRIC_BLEU], root, "bleu", path, err);
+}
+
+enum tfm_status state_read(struct train_state *state, const struct settings *settings, const char *path,
+                           struct tfm_error *err)
+{
+    json_t *root;
+    TRY(json_read(&root, path, err));
+    enum tfm_status status = read_fields(state, settings, root, path, err);
+    json_decref(root);
+    return status;
+}

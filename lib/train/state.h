@@ -1,0 +1,51 @@
+/*
+ * state.h: where a training stands, and what it was begun with: state.json of a checkpoint.
+ */
+#ifndef TFM_TRAIN_STATE_H
+#define TFM_TRAIN_STATE_H
+
+#include "train/train_options.h"
+
+struct score { /* of one metric */
+    bool has_best;
+    double best;
+    int stalled; /* validations since the best */
+};
+
+struct train_state { /* where a training stands; weights and moments apart */
+    long update;
+    int epoch;              /* the running one, from 1 */
+    int batch;              /* the next of the epoch's batches */
+    double target_tokens;   /* in all */
+    int n_lanes;
+    double loss_sum;        /* since the last progress report ... */
+    double loss_tokens;     /* ... over so many target tokens */
+    bool valid_is_due;      /* stopped before a validation that was due */
+    struct score scores[N_METRICS];
+    double seconds;         /* of training; the only value that differs from run to run */
+};
+
+/* What must not change when a training goes on, as the user would say it. */
+struct setting {
+    const char *name; /* "--seed" */
+    char value[48];
+};
+
+#define STATE_MAX_SETTINGS 24
+
+struct settings {
+    struct setting list[STATE_MAX_SETTINGS];
+    int n;
+};
+
+/* Appends a setting. */
+void state_set(struct settings *settings, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Settings that are not those the file was written with are an error. */
+enum tfm_status state_read(struct train_state *state, const struct settings *settings, const char *path,
+                           struct tfm_error *err);
+enum tfm_status state_write(const struct train_state *state, const struct settings *settings, const char *path,
+                            struct tfm_error *err);
+
+#endif

@@ -1,0 +1,183 @@
+/*
+ * train_options.c: defaults, presets and sense of the options of a training. What is wrong is said in the words of
+ * tfm-train(1), before any file is read.
+ */
+#include "train/train_options.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/pool.h"
+
+#define MAX_THREADS 1024
+
+static const struct rates { /* what goes with a preset of config_preset, for corpora of up to some millions of pairs */
+    const char *preset;
+    double learn_rate, warmup; /* warm-up in updates */
+} rates[] = { { "tiny", 0.003, 1000 }, { "small", 0.001, 2000 }, { "base", 0.0007, 4000 } };
+
+static const char *const metric_names[N_METRICS] = { "ce", "bleu" };
+
+const char *train_options_metric(enum metric metric)
+{
+    return metric_names[metric];
+}
+
+void tfm_train_options_init(struct tfm_train_options *options)
+{
+    *options = (struct tfm_train_options){
+        .vocab_size = 8000,
+        .vocab_type = "unigram",
+        .max_length = 150,
+        .preset = "tiny",
+        .tie = TFM_TIE_ALL,
+        .dropout = -1,
+        .attention_dropout = -1,
+        .activation_dropout = -1,
+        .mini_batch_words = 4096,
+        .label_smoothing = 0.1f,
+        .clip_norm = 1,
+        .seed = 1,
+        .after = { 20, TFM_EPOCHS },
+        .disp_freq = { 100, TFM_UPDATES },
+        .valid_freq = { 500, TFM_UPDATES },
+        .save_freq = { 500, TFM_UPDATES },
+        .early_stopping = 10,
+        .valid_metrics = "ce,bleu",
+        .exponential_smoothing = 0.001f,
+        .f16 = true,
+    };
+}
+
+/* ---- checks ---- */
+
+static enum tfm_status check_files(const struct tfm_train_options *o, struct tfm_error *err)
+{
+    if (o->model == NULL || *o->model == '\0')
+        return err_set(err, TFM_EINVAL, "no model folder to write is named (--model)");
+    if ((o->source == NULL) != (o->target == NULL))
+        return err_set(err, TFM_EINVAL, "a corpus needs two files, source and target (--train-sets), or one --tsv file");
+    if ((o->source != NULL) == (o->tsv != NULL))
+        return err_set(err, TFM_EINVAL, o->tsv == NULL ? "no corpus is named (--train-sets or --tsv)"
+                                                       : "give the corpus as --train-sets or as --tsv, not as both");
+    if ((o->valid_source == NULL) != (o->valid_target == NULL))
+        return err_set(err, TFM_EINVAL, "a validation set needs two files, source and target (--valid-sets), or one of "
+                                        "tab-separated pairs");
+    if (o->valid_source != NULL && o->valid_tsv != NULL)
+        return err_set(err, TFM_EINVAL, "give the validation set as two files or as one of tab-separated pairs, not both");
+    return TFM_OK;
+}
+
+static enum tfm_status check_numbers(const struct tfm_train_options *o, struct tfm_error *err)
+{
+    const struct {
+        const char *name;
+        double value, min, max;
+    } limits[] = {
+        { "--vocab-size", o->vocab_size, 16, 1000000 },
+        { "--max-length", o->max_length, 1, 10000 },
+        { "--mini-batch-words", o->mini_batch_words, 1, 10000000 },
+        { "--learn-rate", o->learn_rate, 0, HUGE_VAL },
+        { "--lr-warmup", o->lr_warmup.amount, 0, HUGE_VAL },
+        { "--label-smoothing", o->label_smoothing, 0, 0.99 },
+        { "--clip-norm", o->clip_norm, 0, HUGE_VAL },
+        { "--after", o->after.amount, 0, HUGE_VAL },
+        { "--disp-freq", o->disp_freq.amount, 0, HUGE_VAL },
+        { "--valid-freq", o->valid_freq.amount, 0, HUGE_VAL },
+        { "--save-freq", o->save_freq.amount, 0, HUGE_VAL },
+        { "--early-stopping", o->early_stopping, 0, 1e9 },
+        { "--exponential-smoothing", o->exponential_smoothing, 0, 1 },
+        { "--cpu-threads", o->threads, 0, MAX_THREADS },
+    };
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+        if (!(limits[i].value >= limits[i].min && limits[i].value <= limits[i].max))
+            return err_set(err, TFM_EINVAL, "%s is %g; it can be from %g to %g", limits[i].name, limits[i].value,
+                           limits[i].min, limits[i].max);
+    }
+    if (strcmp(o->vocab_type, "unigram") != 0 && strcmp(o->vocab_type, "bpe") != 0)
+        return err_set(err, TFM_EINVAL, "--vocab-type is \"%s\"; it can be unigram or bpe", o->vocab_type);
+    return TFM_OK;
+}
+
+static enum tfm_status read_metrics(struct metric_list *metrics, const char *names, struct tfm_error *err)
+{
+    for (const char *name = names; *name != '\0'; name += *name == ',') {
+        size_t len = strcspn(name, ",");
+        int m = 0;
+        while (m < N_METRICS && (strlen(metric_names[m]) != len || memcmp(metric_names[m], name, len) != 0))
+            m++;
+        for (int i = 0; i < metrics->n; i++) {
+            if (m < N_METRICS && metrics->list[i] == (enum metric)m)
+                return err_set(err, TFM_EINVAL, "--valid-metrics names %s twice", metric_names[m]);
+        }
+        if (m == N_METRICS)
+            return err_set(err, TFM_EINVAL, "--valid-metrics is \"%s\"; it can be ce, bleu or both with a comma between",
+                           names);
+        metrics->list[metrics->n++] = (enum metric)m;
+        name += len;
+    }
+    if (metrics->n == 0)
+        return err_set(err, TFM_EINVAL, "--valid-metrics names no metric; it can be ce, bleu or both");
+    return TFM_OK;
+}
+
+enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct metric_list *metrics,
+                                      const struct tfm_train_options *options, struct tfm_error *err)
+{
+    *resolved = *options;
+    *metrics = (struct metric_list){ 0 };
+    struct config config;
+    TRY(check_files(resolved, err));
+    TRY(check_numbers(resolved, err));
+    if (resolved->preset == NULL)
+        resolved->preset = rates[0].preset;
+    if (!config_preset(&config, resolved->preset))
+        return err_set(err, TFM_EINVAL, "--preset is \"%s\"; it can be tiny, small or base", resolved->preset);
+    if (resolved->valid_source != NULL || resolved->valid_tsv != NULL)
+        TRY(read_metrics(metrics, resolved->valid_metrics != NULL ? resolved->valid_metrics : "", err));
+    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+        if (strcmp(rates[i].preset, resolved->preset) != 0)
+            continue;
+        if (resolved->learn_rate == 0)
+            resolved->learn_rate = rates[i].learn_rate;
+        if (resolved->lr_warmup.amount == 0)
+            resolved->lr_warmup = (struct tfm_interval){ rates[i].warmup, TFM_UPDATES };
+    }
+    if (resolved->source_vocab == NULL)
+        resolved->source_vocab = resolved->target_vocab;
+    if (resolved->target_vocab == NULL)
+        resolved->target_vocab = resolved->source_vocab;
+    if (resolved->threads == 0)
+        resolved->threads = pool_cores();
+    return TFM_OK;
+}
+
+void train_options_config(struct config *config, const struct tfm_train_options *options)
+{
+    config_preset(config, options->preset);
+    const struct {
+        int *field, value;
+    } sizes[] = {
+        { &config->encoder_layers, options->encoder_layers }, { &config->decoder_layers, options->decoder_layers },
+        { &config->d_model, options->dim_model },             { &config->ffn_dim, options->dim_ffn },
+        { &config->heads, options->heads },
+    };
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        if (sizes[i].value != 0)
+            *sizes[i].field = sizes[i].value;
+    }
+    const struct {
+        double *field;
+        float value;
+    } dropouts[] = {
+        { &config->dropout, options->dropout },
+        { &config->attention_dropout, options->attention_dropout },
+        { &config->activation_dropout, options->activation_dropout },
+    };
+    for (size_t i = 0; i < sizeof(dropouts) / sizeof(dropouts[0]); i++) {
+        if (dropouts[i].value >= 0)
+            *dropouts[i].field = dropouts[i].value;
+    }
+    config->pre_norm = options->pre_norm;
+    config->tie = options->tie;
+}

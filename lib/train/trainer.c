@@ -1,0 +1,369 @@
+/*
+ * trainer.c: the training loop. An update: a batch in lanes, forward and back (lanes.c); the gradients summed, clipped and
+ * applied (optimizer.c). Between updates, when they are due: progress, validation, checkpoint. Everything that decides a
+ * digit is in the weights, the moments and the state, and those are what a checkpoint holds; so a training that was
+ * stopped or killed goes on as if it had not been.
+ */
+#include "train/trainer.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "train/diverge.h"
+#include "train/export.h"
+#include "train/report.h"
+#include "train/training.h"
+
+struct trainer {
+    struct training *t;
+    const struct train_callbacks *callbacks;
+    bool save_is_due;
+    bool is_saved;          /* the state is on disk as it is */
+    long validated_update;  /* -1: none in this run */
+    double learn_rate, gradient_norm; /* of the last update */
+    double busy_seconds, busy_tokens; /* of updates since the last report; tokens of both sides */
+    struct schedule_point first;      /* where this run began */
+};
+
+static double seconds(const struct training *t)
+{
+    return t->seconds_before + training_clock() - t->started;
+}
+
+/* ---- reports ---- */
+
+static struct tfm_train_event event_of(const struct trainer *r, enum tfm_event_kind kind)
+{
+    const struct training *t = r->t;
+    return (struct tfm_train_event){ .kind = kind, .update = t->state.update, .epoch = t->state.epoch,
+                                     .sentences = t->epoch_pairs, .target_tokens = t->state.target_tokens,
+                                     .learn_rate = r->learn_rate, .gradient_norm = r->gradient_norm,
+                                     .seconds = seconds(t), .seconds_left = -1 };
+}
+
+/* At the pace of this run, up to --after. */
+static double seconds_left(const struct trainer *r)
+{
+    const struct tfm_interval *after = &r->t->options.after;
+    double now = schedule_amount(&r->t->point, after->unit);
+    double done = now - schedule_amount(&r->first, after->unit);
+    if (!(after->amount > 0) || !(done > 0))
+        return -1;
+    return fmax(0, after->amount - now) / done * (training_clock() - r->t->started);
+}
+
+static void report_progress(struct trainer *r)
+{
+    struct train_state *s = &r->t->state;
+    struct tfm_train_event event = event_of(r, TFM_EVENT_PROGRESS);
+    event.loss = s->loss_sum / s->loss_tokens;
+    event.tokens_per_second = r->busy_tokens / r->busy_seconds;
+    event.seconds_left = seconds_left(r);
+    report_event(&r->t->options, &event);
+    s->loss_sum = s->loss_tokens = 0;
+    r->busy_seconds = r->busy_tokens = 0;
+}
+
+/* ---- an update ---- */
+
+static struct lanes_run how_to_run(const struct training *t, const struct net *net, long update)
+{
+    return (struct lanes_run){ .corpus = &t->corpus, .net = net, .kern = t->kern, .pool = t->pool,
+                               .smoothing = t->options.label_smoothing, .seed = t->options.seed,
+                               .update_seed = rng_key(t->options.seed, (uint64_t)update, 0, RANDOM_DROPOUT) };
+}
+
+static enum tfm_status check_loss(const struct trainer *r, long update, double loss, double norm, struct tfm_error *err)
+{
+    const struct training *t = r->t;
+    struct diverge found = { .update = update, .loss = loss, .gradient_norm = norm, .vocab_size = t->config.vocab_size,
+                             .learn_rate = t->options.learn_rate };
+    char saved[4096];
+    if (t->saved_update >= 0) {
+        snprintf(saved, sizeof(saved), "%s/checkpoint-%ld", t->checkpoints.folder.data, t->saved_update);
+        found.saved = saved;
+    }
+    return diverge_check(&found, &t->params, t->optimizer.weights, t->lanes.lane[0].gradient, err);
+}
+
+static const int *next_batch(struct training *t, int *n)
+{
+    if (t->state.batch == t->plan.n) {
+        t->state.epoch++;
+        t->state.batch = 0;
+        training_plan_epoch(t);
+    }
+    return batch_pairs(&t->plan, t->state.batch++, n);
+}
+
+static void count_tokens(const struct training *t, const int *pairs, int n, double *n_source, double *n_target)
+{
+    *n_source = *n_target = 0;
+    for (int i = 0; i < n; i++) {
+        *n_source += corpus_length(&t->corpus.source, pairs[i]);
+        *n_target += corpus_length(&t->corpus.target, pairs[i]);
+    }
+}
+
+static void apply_gradient(struct trainer *r, double n_target)
+{
+    struct training *t = r->t;
+    double clip = t->options.clip_norm;
+    r->learn_rate = schedule_learn_rate(t->options.learn_rate, &t->options.lr_warmup, &t->point);
+    struct optimizer_step step = { .update = t->state.update, .learn_rate = r->learn_rate,
+                                   .gradient_scale = 1 / n_target,
+                                   .average_rate = t->options.exponential_smoothing };
+    if (clip > 0 && r->gradient_norm > clip)
+        step.gradient_scale *= clip / r->gradient_norm;
+    optimizer_apply(&t->optimizer, &t->lanes, &step, t->kern, t->pool);
+}
+
+static enum tfm_status run_update(struct trainer *r, struct tfm_error *err)
+{
+    struct training *t = r->t;
+    struct train_state *s = &t->state;
+    struct schedule_point before = t->point;
+    double began = training_clock(), n_source, n_target;
+    int n;
+    const int *pairs = next_batch(t, &n);
+    count_tokens(t, pairs, n, &n_source, &n_target);
+    TRY(lanes_split(&t->lanes, &t->corpus, pairs, n, err));
+
+    struct lanes_run how = how_to_run(t, &t->net, s->update + 1);
+    struct xent_sum sum = lanes_forward_backward(&t->lanes, &how);
+    r->gradient_norm = optimizer_reduce(&t->optimizer, &t->lanes, t->kern, t->pool) / n_target;
+    TRY(check_loss(r, s->update + 1, sum.loss / n_target, r->gradient_norm, err));
+
+    s->update++;
+    s->target_tokens += n_target;
+    s->loss_sum += sum.loss;
+    s->loss_tokens += n_target;
+    t->epoch_pairs += n;
+    training_set_point(t);
+    apply_gradient(r, n_target);
+
+    r->busy_seconds += training_clock() - began;
+    r->busy_tokens += n_source + n_target;
+    r->is_saved = false;
+    r->save_is_due = schedule_is_due(&t->options.save_freq, &before, &t->point);
+    s->valid_is_due = t->metrics.n > 0 && schedule_is_due(&t->options.valid_freq, &before, &t->point);
+    if (schedule_is_due(&t->options.disp_freq, &before, &t->point))
+        report_progress(r);
+    return TFM_OK;
+}
+
+/* ---- saving ---- */
+
+static enum tfm_status export_judged(const struct trainer *r, const struct train_state *state, struct tfm_error *err)
+{
+    const struct training *t = r->t;
+    return export_model(&t->options, &t->config, &t->params, training_judged(t), state, &t->point, &t->corpus, t->pool,
+                        err);
+}
+
+/* An update is checked by the loss of the next one; before a save, the last batch is run once more instead. */
+static enum tfm_status check_weights(struct trainer *r, struct tfm_error *err)
+{
+    struct training *t = r->t;
+    double n_target = 0;
+    for (int l = 0; l < t->lanes.n; l++) {
+        const struct ints *pairs = &t->lanes.lane[l].pairs;
+        for (size_t i = 0; i < pairs->n; i++)
+            n_target += corpus_length(&t->corpus.target, pairs->data[i]);
+    }
+    struct lanes_run how = how_to_run(t, &t->net, t->state.update);
+    struct xent_sum sum = lanes_forward(&t->lanes, &how);
+    return check_loss(r, t->state.update, sum.loss / n_target, 0, err);
+}
+
+static enum tfm_status save(struct trainer *r, struct tfm_error *err)
+{
+    struct training *t = r->t;
+    bool is_rewrite = t->saved_update == t->state.update;
+    r->save_is_due = false;
+    if (r->is_saved)
+        return TFM_OK;
+    if (!is_rewrite)
+        TRY(check_weights(r, err));
+    t->state.seconds = seconds(t);
+    TRY(checkpoint_write(&t->checkpoints, &t->state, &t->settings, &t->params, &t->optimizer, is_rewrite, t->pool,
+                         err));
+    t->saved_update = t->state.update;
+    r->is_saved = true;
+
+    char folder[4096];
+    snprintf(folder, sizeof(folder), "%s/checkpoint-%ld", t->checkpoints.folder.data, t->state.update);
+    struct tfm_train_event event = event_of(r, TFM_EVENT_SAVED);
+    event.text = folder;
+    report_event(&t->options, &event);
+    /* Without a validation the latest is the best. */
+    return t->metrics.n == 0 ? export_judged(r, &t->state, err) : TFM_OK;
+}
+
+/* ---- validation ---- */
+
+static enum metric deciding_metric(const struct training *t)
+{
+    return t->metrics.list[t->metrics.n - 1];
+}
+
+static bool judge(struct score *score, enum metric metric, double value)
+{
+    bool is_best = isfinite(value) && (!score->has_best || validate_is_better(metric, value, score->best));
+    score->stalled = is_best ? 0 : score->stalled + 1;
+    if (is_best) {
+        score->has_best = true;
+        score->best = value;
+    }
+    return is_best;
+}
+
+/* Validates the weights; state's scores and is_best [N_METRICS] tell what came out. */
+static enum tfm_status validate(struct trainer *r, struct train_state *state, bool *is_best, struct tfm_error *err)
+{
+    struct training *t = r->t;
+    double values[N_METRICS];
+    struct lanes_run how = how_to_run(t, &t->judged_net, state->update);
+    TRY(validate_run(values, &t->validate, &t->lanes, &how, &t->config, &t->judged_weights, &t->vocab, r->callbacks,
+                     err));
+    for (int i = 0; i < t->metrics.n; i++) {
+        enum metric metric = t->metrics.list[i];
+        struct score *score = &state->scores[metric];
+        is_best[metric] = judge(score, metric, values[metric]);
+        struct tfm_train_event event = event_of(r, TFM_EVENT_VALID);
+        event.metric = train_options_metric(metric);
+        event.value = values[metric];
+        event.best = is_best[metric];
+        event.stalled = score->stalled;
+        report_event(&t->options, &event);
+    }
+    r->validated_update = state->update;
+    return TFM_OK;
+}
+
+/* Keeps the checkpoint under the names it has earned, and the model if it is the best by the deciding metric. */
+static enum tfm_status keep_best(struct trainer *r, const struct train_state *state, const bool *is_best,
+                                 struct tfm_error *err)
+{
+    struct training *t = r->t;
+    for (int i = 0; i < t->metrics.n; i++) {
+        enum metric metric = t->metrics.list[i];
+        if (!is_best[metric])
+            continue;
+        char link[32];
+        snprintf(link, sizeof(link), "best-%s", train_options_metric(metric));
+        TRY(save(r, err));
+        TRY(checkpoint_link(&t->checkpoints, link, state->update, err));
+        if (metric == deciding_metric(t))
+            TRY(export_judged(r, state, err));
+    }
+    return TFM_OK;
+}
+
+static enum tfm_status run_validation(struct trainer *r, struct tfm_error *err)
+{
+    struct training *t = r->t;
+    bool is_best[N_METRICS] = { false };
+    t->state.valid_is_due = false;
+    r->is_saved = false;
+    TRY(validate(r, &t->state, is_best, err));
+    return keep_best(r, &t->state, is_best, err);
+}
+
+/* ---- the ends ---- */
+
+static bool is_stopped(const struct trainer *r)
+{
+    return r->t->options.stop != NULL && *r->t->options.stop != 0;
+}
+
+static enum tfm_status stop(struct trainer *r, struct tfm_error *err)
+{
+    struct training *t = r->t;
+    if (t->state.update == 0)
+        return err_set(err, TFM_ESTOPPED, "stopped before the first update; nothing was to be saved");
+    TRY(save(r, err));
+    return err_set(err, TFM_ESTOPPED, "stopped after update %ld; saved as %s/checkpoint-%ld: the same command goes on",
+                   t->state.update, t->checkpoints.folder.data, t->state.update);
+}
+
+static bool is_stalled(const struct trainer *r)
+{
+    const struct training *t = r->t;
+    return t->metrics.n > 0 && t->options.early_stopping > 0 &&
+           t->state.scores[deciding_metric(t)].stalled >= t->options.early_stopping;
+}
+
+static bool is_finished(const struct trainer *r)
+{
+    return is_stalled(r) || schedule_is_over(&r->t->options.after, &r->t->point);
+}
+
+/* A validation at the end belongs to this end and not to the training, which may go on some day (with a later --after) as
+ * if it had never ended: its scores decide what is kept and exported, and the saved state does not know them. */
+static enum tfm_status finish(struct trainer *r, struct tfm_error *err)
+{
+    struct training *t = r->t;
+    TRY(save(r, err));
+    if (is_stalled(r))
+        report_note(&t->options, "stopped early: %d validations without a better %s", t->options.early_stopping,
+                    train_options_metric(deciding_metric(t)));
+    if (t->metrics.n == 0 || r->validated_update == t->state.update)
+        return TFM_OK;
+    struct train_state state = t->state;
+    bool is_best[N_METRICS] = { false };
+    TRY(validate(r, &state, is_best, err));
+    return keep_best(r, &state, is_best, err);
+}
+
+/* There is nothing left to be trained. */
+static enum tfm_status export_again(struct trainer *r, struct tfm_error *err)
+{
+    struct training *t = r->t;
+    char link[32] = "last";
+    report_note(&t->options, "the training in %s is finished (update %ld); the model is written again",
+                t->options.model, t->state.update);
+    if (t->metrics.n > 0)
+        snprintf(link, sizeof(link), "best-%s", train_options_metric(deciding_metric(t)));
+    if (checkpoint_exists(&t->checkpoints, link) && strcmp(link, "last") != 0) {
+        TRY(checkpoint_read_state(&t->checkpoints, link, &t->state, &t->settings, err));
+        TRY(checkpoint_read_blocks(&t->checkpoints, link, &t->params, &t->optimizer, t->pool, err));
+        training_plan_epoch(t);
+        training_set_point(t);
+    }
+    return export_judged(r, &t->state, err);
+}
+
+static enum tfm_status train(struct trainer *r, struct tfm_error *err)
+{
+    for (;;) {
+        if (is_stopped(r))
+            return stop(r, err);
+        if (r->t->state.valid_is_due)
+            TRY(run_validation(r, err));
+        if (r->save_is_due)
+            TRY(save(r, err));
+        if (is_finished(r))
+            return finish(r, err);
+        TRY(run_update(r, err));
+    }
+}
+
+enum tfm_status trainer_run(const struct tfm_train_options *options, const struct train_callbacks *callbacks,
+                            struct tfm_error *err)
+{
+    struct training *t = mem_alloc(sizeof(*t), err);
+    if (t == NULL)
+        return TFM_ENOMEM;
+    struct trainer r = { .t = t, .callbacks = callbacks, .validated_update = -1 };
+    enum tfm_status status = training_open(t, options, err);
+    r.first = t->point;
+    r.is_saved = t->has_resumed;
+    if (status == TFM_OK)
+        status = t->has_resumed && is_finished(&r) && !t->state.valid_is_due ? export_again(&r, err) : train(&r, err);
+    training_release(t);
+    mem_free(t);
+    return status;
+}

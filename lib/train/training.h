@@ -1,0 +1,58 @@
+/*
+ * training.h: all the parts of a training, opened and put together; the loop over them is in trainer.c.
+ */
+#ifndef TFM_TRAIN_TRAINING_H
+#define TFM_TRAIN_TRAINING_H
+
+#include "train/checkpoint.h"
+#include "train/schedule.h"
+#include "train/validate.h"
+
+struct training {
+    struct tfm_train_options options;
+    struct metric_list metrics;
+    struct pool *pool;
+    const struct kern *kern;
+
+    /* what it learns from */
+    struct vocab vocab;
+    struct corpus corpus;
+    struct batch_plan plan;   /* of the running epoch */
+    struct validate validate;
+
+    /* what it learns */
+    struct config config;
+    struct params params;
+    struct optimizer optimizer;
+    struct weights weights, judged_weights; /* trained; validated and exported (the running mean, where there is one) */
+    struct net net, judged_net;
+    struct lanes lanes;
+
+    /* where it stands */
+    struct checkpoints checkpoints;
+    struct settings settings;
+    struct train_state state;
+    struct schedule_point point;
+    long epoch_pairs;         /* pairs seen in the running epoch */
+    bool has_resumed;
+    long saved_update;        /* of the last checkpoint; -1: none */
+    double seconds_before;    /* of training, in earlier runs */
+    double started;           /* clock */
+};
+
+/* Opens everything, fresh or as the model folder's last checkpoint has it. `training` is zeroed memory; it is to be
+ * released also after a failure. */
+enum tfm_status training_open(struct training *training, const struct tfm_train_options *options,
+                              struct tfm_error *err);
+void training_release(struct training *training);
+
+/* The weights that are validated and exported. */
+const real *training_judged(const struct training *training);
+
+/* Plans the state's epoch and finds the place in it. */
+void training_plan_epoch(struct training *training);
+void training_set_point(struct training *training);
+
+double training_clock(void); /* seconds */
+
+#endif

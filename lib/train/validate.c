@@ -1,0 +1,125 @@
+/*
+ * validate.c: judges weights on the validation set. Cross-entropy is the mean of -log p over all target tokens, without
+ * label smoothing and dropout (pairs that are empty or over --max-length are left out); BLEU compares translations of all
+ * lines, made as `tfm translate` would make them, with the other side.
+ */
+#include "train/validate.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "text/bleu.h"
+#include "train/report.h"
+
+static enum tfm_status read_set(struct validate *v, const struct tfm_train_options *o, struct pool *pool,
+                                struct tfm_error *err)
+{
+    struct pair_reader *reader;
+    TRY(pairs_open(&reader, o->valid_source, o->valid_target, o->valid_tsv, err));
+    enum tfm_status status = pairs_read_block(reader, &v->text, SIZE_MAX, err);
+    pairs_close(reader);
+    return status == TFM_OK ? corpus_add(&v->corpus, &v->text, pool, err) : status;
+}
+
+enum tfm_status validate_open(struct validate *v, const struct metric_list *metrics, const struct vocab *vocab,
+                              const struct tfm_train_options *o, struct pool *pool, struct tfm_error *err)
+{
+    *v = (struct validate){ .metrics = *metrics };
+    if (metrics->n == 0)
+        return TFM_OK;
+    enum tfm_status status = corpus_init(&v->corpus, vocab->source, vocab->target, o->max_length, err);
+    if (status == TFM_OK)
+        status = read_set(v, o, pool, err);
+    if (status == TFM_OK && v->corpus.n == 0)
+        status = err_set(err, TFM_EFORMAT, "the validation set %s has no pair to be scored: of %zu, %ld are empty on a "
+                         "side and %ld longer than %d pieces (--max-length)",
+                         o->valid_tsv != NULL ? o->valid_tsv : o->valid_source, v->text.n, v->corpus.n_empty,
+                         v->corpus.n_long, o->max_length);
+    if (status != TFM_OK)
+        validate_release(v);
+    else if (v->corpus.n_empty + v->corpus.n_long > 0)
+        report_note(o, "validation set: %zu pairs; cross-entropy leaves out %ld empty on a side and %ld longer than %d "
+                       "pieces (--max-length)", v->text.n, v->corpus.n_empty, v->corpus.n_long, o->max_length);
+    return status;
+}
+
+void validate_release(struct validate *v)
+{
+    pairs_release_block(&v->text);
+    corpus_release(&v->corpus);
+    *v = (struct validate){ 0 };
+}
+
+static enum tfm_status cross_entropy(double *value, const struct validate *v, struct lanes *lanes,
+                                     const struct lanes_run *how, struct tfm_error *err)
+{
+    struct xent_sum sum;
+    double n_target;
+    struct lanes_run plain = *how;
+    plain.corpus = &v->corpus;
+    plain.smoothing = 0;
+    TRY(lanes_evaluate(&sum, &n_target, lanes, &plain, err));
+    *value = sum.nll / n_target;
+    return TFM_OK;
+}
+
+/* Translates all lines and scores them. */
+static enum tfm_status score_lines(double *value, const struct validate *v, const struct net *net,
+                                   const struct vocab *vocab, const struct train_callbacks *callbacks, int threads,
+                                   const char **lines, char **texts, struct tfm_error *err)
+{
+    size_t n = v->text.n;
+    for (size_t i = 0; i < n; i++)
+        lines[i] = pairs_source(&v->text, i);
+    TRY(callbacks->translate(callbacks->user, net, vocab->source, vocab->target, lines, n, threads, texts, err));
+    for (size_t i = 0; i < n; i++)
+        lines[i] = pairs_target(&v->text, i);
+    return bleu_score((const char *const *)texts, lines, n, value, err);
+}
+
+static enum tfm_status bleu(double *value, const struct validate *v, struct net *net, const struct vocab *vocab,
+                            const struct train_callbacks *callbacks, int threads, struct tfm_error *err)
+{
+    size_t n = v->text.n;
+    real *packed = mem_alloc(net_packed_size(net) * sizeof(real), err);
+    const char **lines = mem_alloc(n * sizeof(*lines), err);
+    char **texts = mem_alloc(n * sizeof(*texts), err);
+    enum tfm_status status = packed != NULL && lines != NULL && texts != NULL ? TFM_OK : TFM_ENOMEM;
+    if (status == TFM_OK) {
+        net_pack(net, packed);
+        status = score_lines(value, v, net, vocab, callbacks, threads, lines, texts, err);
+    }
+    for (size_t i = 0; texts != NULL && i < n; i++)
+        mem_free(texts[i]);
+    mem_free(texts);
+    mem_free(lines);
+    mem_free(packed);
+    return status;
+}
+
+enum tfm_status validate_run(double *values, const struct validate *v, struct lanes *lanes,
+                             const struct lanes_run *how, const struct config *config, const struct weights *weights,
+                             const struct vocab *vocab, const struct train_callbacks *callbacks,
+                             struct tfm_error *err)
+{
+    enum tfm_status status = TFM_OK;
+    for (int i = 0; i < v->metrics.n && status == TFM_OK; i++) {
+        enum metric metric = v->metrics.list[i];
+        if (metric == METRIC_CE) {
+            status = cross_entropy(&values[metric], v, lanes, how, err);
+            continue;
+        }
+        struct net *net = mem_alloc(sizeof(*net), err); /* large, and changed by packing */
+        if (net == NULL)
+            return TFM_ENOMEM;
+        net_bind(net, config, weights);
+        status = bleu(&values[metric], v, net, vocab, callbacks, pool_threads(how->pool), err);
+        mem_free(net);
+    }
+    return status;
+}
+
+bool validate_is_better(enum metric metric, double value, double than)
+{
+    return metric == METRIC_CE ? value < than : value > than;
+}
