@@ -1,6 +1,7 @@
 /*
- * spm.h: SentencePiece in C: tokenising, detokenising and training (Kudo and Richardson 2018). spm.cc is the only C++
- * file of the project; exceptions and failures end there. A struct spm is read-only and shared by threads.
+ * spm.h: SentencePiece in C: tokenising, detokenising and training (Kudo and Richardson 2018). spm.cc is the
+ * only C++ file of the project; exceptions and failures end there. A struct spm is read-only and shared by
+ * threads. SentencePiece's own log, which is the process's, is switched off by spm_open and spm_train.
  */
 #ifndef TFM_TEXT_SPM_H
 #define TFM_TEXT_SPM_H
@@ -22,23 +23,28 @@ int spm_unk(const struct spm *spm);
 const char *spm_piece(const struct spm *spm, int id); /* as in the vocabulary, with U+2581 for a space */
 bool spm_is_word_start(const struct spm *spm, int id);
 
-/* Appends the pieces' ids (no </s>). Invalid UTF-8 is replaced by U+FFFD before; NUL bytes count as spaces. */
+/* Appends the pieces' ids (no </s>). Invalid UTF-8 is replaced by U+FFFD before; NUL bytes count as spaces. A
+ * line of more than 64 MiB is an error. */
 enum tfm_status spm_encode(const struct spm *spm, const char *text, size_t len, struct ints *ids,
                            struct tfm_error *err);
-/* Appends the text of the pieces; control pieces such as </s> give nothing. */
-enum tfm_status spm_decode(const struct spm *spm, const int *ids, size_t n, struct str *text, struct tfm_error *err);
+/* Appends the text of the pieces; control pieces such as </s> give nothing, <unk> gives " \u2047 ". */
+enum tfm_status spm_decode(const struct spm *spm, const int *ids, size_t n, struct str *text,
+                           struct tfm_error *err);
 
 struct spm_train_options {
-    const char *const *files; /* plain UTF-8 text, one sentence a line */
+    const char *const *files; /* UTF-8 text, one sentence a line, plain or gzip; read twice, so no pipes */
     int n_files;
-    const char *model_path;   /* written atomically */
+    const char *model_path; /* written atomically */
     int vocab_size;
-    const char *type;         /* "unigram" or "bpe" */
-    int threads;
+    const char *type; /* "unigram" or "bpe" */
+    int threads;      /* unused: 4 run on any machine, because the model depends on their number */
 };
 
-/* Ids as in Marian: </s> 0, <unk> 1, no <s>, no padding; all characters covered. A vocabulary size that the text
- * cannot fill is lowered (unigram: soft limit) rather than refused. */
+/* Ids as in Marian: </s> 0, <unk> 1, no <s>, no padding; all characters covered; text normalised by
+ * SentencePiece's nmt_nfkc. A vocabulary size that the text cannot fill is lowered, for both types, rather
+ * than refused; one with less room than the text has characters is an error. Of long texts 2,000,000 lines or
+ * 100 MB, evenly spaced, are used; lines of more than 16 KiB are left out. The same text gives the same
+ * bytes, run after run. */
 enum tfm_status spm_train(const struct spm_train_options *options, struct tfm_error *err);
 
 #ifdef __cplusplus

@@ -1,0 +1,415 @@
+/*
+ * spm.cc: SentencePiece behind a C interface (Kudo and Richardson 2018, "SentencePiece: a simple and language
+ * independent subword tokenizer and detokenizer for neural text processing"). The only C++ file: no exception
+ * leaves it, and SentencePiece's log is silenced. A sentence enters the model through spm_encode and leaves
+ * it through spm_decode. Training sees the text twice: once to count it, once to hand the trainer its lines,
+ * or an evenly spaced part of them if there are more than memory and time would like.
+ */
+#include <algorithm>
+#include <cassert>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <sentencepiece_processor.h>
+#include <sentencepiece_trainer.h>
+
+extern "C" {
+#include "base/file.h"
+#include "base/line.h"
+#include "base/mem.h"
+#include "text/utf8.h"
+}
+#include "text/spm.h"
+
+/* Exported by the library; its public headers do not declare it in all versions. */
+namespace sentencepiece::logging {
+void SetMinLogLevel(int level);
+}
+
+struct spm {
+    sentencepiece::SentencePieceProcessor processor;
+    int size, eos, unk;
+};
+
+namespace {
+
+constexpr char WORD_START[] = "\xe2\x96\x81"; /* U+2581 */
+
+/* Normalisation can make text eleven times as long, and SentencePiece counts bytes in an int. */
+constexpr size_t LONGEST_LINE = (size_t)64 << 20;
+
+/* What a vocabulary is trained on at most. SentencePiece needs some 25 bytes of memory a byte of text. */
+constexpr uint64_t MAX_TRAIN_LINES = 2000000, MAX_TRAIN_BYTES = 100000000;
+constexpr size_t MAX_TRAIN_LINE = 16384;
+
+/* SentencePiece adds up floats thread by thread, so another number of threads would give another model. */
+constexpr char TRAIN_THREADS[] = "4";
+
+void silence_log()
+{
+    static const bool is_silent = (sentencepiece::logging::SetMinLogLevel(3), true); /* 3: fatal */
+    (void)is_silent;
+}
+
+/* Runs a call that may throw, which the standard library does for lack of memory or threads. */
+template <typename Call> enum tfm_status guarded(struct tfm_error *err, Call call)
+{
+    try {
+        return call();
+    } catch (const std::exception &e) {
+        return err_set(err, TFM_ENOMEM, "SentencePiece has not enough memory (%s)", e.what());
+    }
+}
+
+/* A status without the place in SentencePiece's source: "src/x.cc(1) [a == b] reason" gives "reason". */
+std::string reason_of(const sentencepiece::util::Status &status)
+{
+    std::string text = status.message();
+    size_t end = text.find("] ");
+    if (end != std::string::npos)
+        text.erase(0, end + 2);
+    else if (!text.empty() && text.back() == ']')
+        text.clear();
+    while (!text.empty() && (text.back() == '.' || text.back() == ' '))
+        text.pop_back();
+    return text;
+}
+
+bool is_clean(const char *text, size_t len)
+{
+    return (len == 0 || std::memchr(text, '\0', len) == nullptr) && utf8_is_valid(text, len);
+}
+
+/* Owns its bytes, whatever is thrown. */
+struct Text : str {
+    Text() : str{}
+    {
+    }
+
+    ~Text()
+    {
+        str_release(this);
+    }
+
+    Text(const Text &) = delete;
+    Text &operator=(const Text &) = delete;
+};
+
+/* Replaces out by text with malformed UTF-8 as U+FFFD and NUL bytes as spaces. */
+enum tfm_status clean(std::string *out, const char *text, size_t len, struct tfm_error *err)
+{
+    Text repaired;
+    TRY(utf8_repair(&repaired, text, len, err));
+    out->assign(repaired.data, repaired.len);
+    std::replace(out->begin(), out->end(), '\0', ' ');
+    return TFM_OK;
+}
+
+/* False for lines that normalisation would leave empty, on which the trainer would end the process if it had
+ * no others, and for those with U+2585, which it keeps for itself. */
+bool is_trainable(const std::string &line)
+{
+    if (line.size() > MAX_TRAIN_LINE)
+        return false;
+    bool has_text = false;
+    uint32_t cp = 0;
+    int len;
+    for (size_t i = 0; i < line.size(); i += (size_t)len) {
+        len = utf8_next(line.data() + i, line.size() - i, &cp);
+        if (cp == 0x2585)
+            return false;
+        bool is_space = utf8_is_space(cp) || cp == 0x2581 || cp == 0xfffd;
+        has_text = has_text || (!is_space && utf8_width(line.data() + i, (size_t)len) > 0);
+    }
+    return has_text;
+}
+
+/* The trainable lines of some files, one after the other. */
+class Lines {
+  public:
+    Lines(const char *const *files, int n_files) : files_(files), n_files_(n_files)
+    {
+    }
+
+    ~Lines()
+    {
+        line_close(reader_);
+    }
+
+    Lines(const Lines &) = delete;
+    Lines &operator=(const Lines &) = delete;
+
+    /* Replaces line by the next one; *more is false after the last. */
+    enum tfm_status read(std::string *line, bool *more, struct tfm_error *err)
+    {
+        for (*more = true;;) {
+            if (reader_ == nullptr) {
+                if (file_ == n_files_) {
+                    *more = false;
+                    return TFM_OK;
+                }
+                TRY(line_open(&reader_, files_[file_++], err));
+            }
+            bool has_line;
+            TRY(line_read(reader_, &raw_, &has_line, err));
+            if (!has_line) {
+                line_close(reader_);
+                reader_ = nullptr;
+                continue;
+            }
+            TRY(clean(line, raw_.data, raw_.len, err));
+            if (is_trainable(*line))
+                return TFM_OK;
+        }
+    }
+
+  private:
+    const char *const *files_;
+    int n_files_, file_ = 0;
+    struct line_reader *reader_ = nullptr;
+    Text raw_;
+};
+
+/* Hands the trainer `keep` of `total` lines, evenly spaced. A failure ends the lines. */
+class Sample : public sentencepiece::SentenceIterator {
+  public:
+    Sample(const struct spm_train_options *options, uint64_t total, uint64_t keep, struct tfm_error *err)
+        : lines_(options->files, options->n_files), total_(total), keep_(keep), err_(err)
+    {
+        Next();
+    }
+
+    bool done() const override
+    {
+        return !more_;
+    }
+
+    void Next() override
+    {
+        bool is_kept = false;
+        while (more_ && !is_kept) {
+            failure_ = lines_.read(&line_, &more_, err_);
+            if (failure_ != TFM_OK)
+                more_ = false;
+            is_kept = (n_ + 1) * keep_ / total_ > n_ * keep_ / total_;
+            n_++;
+        }
+    }
+
+    const std::string &value() const override
+    {
+        return line_;
+    }
+
+    sentencepiece::util::Status status() const override
+    {
+        using namespace sentencepiece::util;
+        return failure_ == TFM_OK ? Status() : Status(StatusCode::kUnknown, "the text cannot be read");
+    }
+
+    enum tfm_status failure() const
+    {
+        return failure_;
+    }
+
+  private:
+    Lines lines_;
+    uint64_t n_ = 0, total_, keep_;
+    std::string line_;
+    bool more_ = true;
+    enum tfm_status failure_ = TFM_OK;
+    struct tfm_error *err_;
+};
+
+/* Counts the lines of the text, and how many of them training will use. */
+enum tfm_status count_lines(const struct spm_train_options *options, uint64_t *total, uint64_t *keep,
+                            struct tfm_error *err)
+{
+    Lines lines(options->files, options->n_files);
+    std::string line;
+    uint64_t bytes = 0;
+    bool more = true;
+    for (*total = 0;; ++*total) {
+        TRY(lines.read(&line, &more, err));
+        if (!more)
+            break;
+        bytes += line.size() + 1;
+    }
+    *keep = *total < MAX_TRAIN_LINES ? *total : MAX_TRAIN_LINES;
+    if (bytes > MAX_TRAIN_BYTES) {
+        uint64_t fit = (uint64_t)((double)*total * ((double)MAX_TRAIN_BYTES / (double)bytes));
+        *keep = *keep < fit ? *keep : fit;
+    }
+    return TFM_OK;
+}
+
+enum tfm_status check_options(const struct spm_train_options *options, struct tfm_error *err)
+{
+    if (std::strcmp(options->type, "unigram") != 0 && std::strcmp(options->type, "bpe") != 0)
+        return err_set(err, TFM_EINVAL, "\"%s\" is no type of vocabulary: use unigram or bpe", options->type);
+    if (options->vocab_size < 3)
+        return err_set(err, TFM_EINVAL,
+                       "a vocabulary of %d pieces has no room for text: ask for some thousands",
+                       options->vocab_size);
+    return TFM_OK;
+}
+
+enum tfm_status training_failed(const struct spm_train_options *options, const std::string &reason,
+                                struct tfm_error *err)
+{
+    constexpr char TOO_SMALL[] = "Vocabulary size is smaller than required_chars. %d vs %d";
+    int asked, needed;
+    if (std::sscanf(reason.c_str(), TOO_SMALL, &asked, &needed) == 2)
+        return err_set(err, TFM_EINVAL,
+                       "the text has %d different characters, each of which is a piece: ask for a vocabulary "
+                       "of at least %d pieces rather than %d",
+                       needed - 2, needed, asked);
+    return err_set(err, TFM_EINVAL, "SentencePiece cannot train a vocabulary on %s: %s", options->files[0],
+                   reason.empty() ? "an internal check failed" : reason.c_str());
+}
+
+enum tfm_status train(const struct spm_train_options *options, std::string *model, struct tfm_error *err)
+{
+    uint64_t total = 0, keep = 0;
+    TRY(count_lines(options, &total, &keep, err));
+    if (total == 0)
+        return err_set(err, TFM_EINVAL, "%s%s no text to train a vocabulary on: lines of letters are needed",
+                       options->files[0], options->n_files > 1 ? " and the other files hold" : " holds");
+    const std::unordered_map<std::string, std::string> settings = {
+        { "model_type", options->type },
+        { "vocab_size", std::to_string(options->vocab_size) },
+        { "hard_vocab_limit", "false" },
+        { "character_coverage", "1" },
+        { "eos_id", "0" },
+        { "unk_id", "1" },
+        { "bos_id", "-1" },
+        { "pad_id", "-1" },
+        { "normalization_rule_name", "nmt_nfkc" },
+        { "max_sentence_length", std::to_string(MAX_TRAIN_LINE) },
+        { "num_threads", TRAIN_THREADS },
+    };
+    Sample sample(options, total, keep, err);
+    sentencepiece::util::Status status = sentencepiece::SentencePieceTrainer::Train(settings, &sample, model);
+    if (sample.failure() != TFM_OK)
+        return sample.failure();
+    return status.ok() ? TFM_OK : training_failed(options, reason_of(status), err);
+}
+
+enum tfm_status load(struct spm *spm, const char *path, const char *data, size_t size, struct tfm_error *err)
+{
+    sentencepiece::util::Status status = spm->processor.LoadFromSerializedProto(std::string_view(data, size));
+    if (!status.ok()) {
+        std::string reason = reason_of(status);
+        return err_set(err, TFM_EFORMAT,
+                       "%s is no SentencePiece model%s%s%s: a file is needed that SentencePiece has trained "
+                       "(.spm or .model)",
+                       path, reason.empty() ? "" : " (", reason.c_str(), reason.empty() ? "" : ")");
+    }
+    spm->size = spm->processor.GetPieceSize();
+    spm->eos = spm->processor.eos_id();
+    spm->unk = spm->processor.unk_id();
+    return TFM_OK;
+}
+
+} // namespace
+
+enum tfm_status spm_open(struct spm **spm, const char *path, struct tfm_error *err)
+{
+    *spm = nullptr;
+    silence_log();
+    char *data = nullptr;
+    size_t size = 0;
+    TRY(file_read(path, &data, &size, err));
+    enum tfm_status status = guarded(err, [&] {
+        auto opened = std::make_unique<struct spm>();
+        TRY(load(opened.get(), path, data, size, err));
+        *spm = opened.release();
+        return TFM_OK;
+    });
+    mem_free(data);
+    return status;
+}
+
+void spm_free(struct spm *spm)
+{
+    delete spm;
+}
+
+int spm_size(const struct spm *spm)
+{
+    return spm->size;
+}
+
+int spm_eos(const struct spm *spm)
+{
+    return spm->eos;
+}
+
+int spm_unk(const struct spm *spm)
+{
+    return spm->unk;
+}
+
+const char *spm_piece(const struct spm *spm, int id)
+{
+    assert(id >= 0 && id < spm->size);
+    return spm->processor.IdToPiece(id).c_str();
+}
+
+bool spm_is_word_start(const struct spm *spm, int id)
+{
+    return std::strncmp(spm_piece(spm, id), WORD_START, sizeof(WORD_START) - 1) == 0;
+}
+
+enum tfm_status spm_encode(const struct spm *spm, const char *text, size_t len, struct ints *ids,
+                           struct tfm_error *err)
+{
+    if (len > LONGEST_LINE)
+        return err_set(err, TFM_EINVAL, "a line of %zu bytes is too long: at most %zu are possible", len,
+                       LONGEST_LINE);
+    return guarded(err, [&] {
+        std::string cleaned;
+        std::string_view line(text, len);
+        if (!is_clean(text, len)) {
+            TRY(clean(&cleaned, text, len, err));
+            line = cleaned;
+        }
+        std::vector<int> found;
+        sentencepiece::util::Status status = spm->processor.Encode(line, &found);
+        if (!status.ok())
+            return err_set(err, TFM_EFORMAT, "SentencePiece cannot split a line: %s",
+                           reason_of(status).c_str());
+        return ints_add(ids, found.data(), found.size(), err);
+    });
+}
+
+enum tfm_status spm_decode(const struct spm *spm, const int *ids, size_t n, struct str *text,
+                           struct tfm_error *err)
+{
+    return guarded(err, [&] {
+        std::string line;
+        sentencepiece::util::Status status = spm->processor.Decode(std::vector<int>(ids, ids + n), &line);
+        if (!status.ok())
+            return err_set(err, TFM_EFORMAT, "SentencePiece cannot join pieces: %s",
+                           reason_of(status).c_str());
+        return str_add(text, line.data(), line.size(), err);
+    });
+}
+
+enum tfm_status spm_train(const struct spm_train_options *options, struct tfm_error *err)
+{
+    assert(options->n_files > 0);
+    silence_log();
+    return guarded(err, [&] {
+        std::string model;
+        TRY(check_options(options, err));
+        TRY(train(options, &model, err));
+        return file_write(options->model_path, model.data(), model.size(), err);
+    });
+}
