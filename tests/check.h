@@ -1,10 +1,10 @@
 /*
- * check.h: unit tests that speak TAP (the Test Anything Protocol, version 12). A test program calls CHECK and its
- * kind, each of which prints one numbered result, and ends with `return check_done();`. A failed check says where it
- * stands and what it found, and the program goes on.
+ * check.h: unit tests that speak TAP (the Test Anything Protocol, version 12). A test program calls CHECK and
+ * its kind, each of which prints one numbered result, and ends with `return check_done();`. A failed check
+ * says where it stands and what it found, and the program goes on.
  *
- * The environment: TFM_BUILD is the build folder, TFM_SHARED a folder with data that is not part of the project (where
- * it is missing, tests that need it call SKIP), TMPDIR a folder for temporary files.
+ * The environment: TFM_BUILD is the build folder, TFM_SHARED a folder with data that is not part of the
+ * project (where it is missing, tests that need it call SKIP), TMPDIR a folder for temporary files.
  */
 #ifndef TFM_TESTS_CHECK_H
 #define TFM_TESTS_CHECK_H
@@ -23,7 +23,8 @@ static char check_folder[512];
 /* CHECK(condition, "name with %d", n): the name may be a format. */
 #define CHECK(condition, ...) check_result((condition), __FILE__, __LINE__, #condition, __VA_ARGS__)
 
-/* CHECK_INT(found, expected, "name"...), the same for strings (NULL allowed) and for numbers at most `tolerance` apart. */
+/* CHECK_INT(found, expected, "name"...), the same for strings (NULL allowed) and for numbers at most
+ * `tolerance` apart. */
 #define CHECK_INT(found, expected, ...) check_int((found), (expected), __FILE__, __LINE__, __VA_ARGS__)
 #define CHECK_STR(found, expected, ...) check_str((found), (expected), __FILE__, __LINE__, __VA_ARGS__)
 #define CHECK_NEAR(found, expected, tolerance, ...) \
@@ -32,7 +33,8 @@ static char check_folder[512];
 /* SKIP("why"): counts as one skipped check. */
 #define SKIP(...) check_skip(__VA_ARGS__)
 
-__attribute__((format(printf, 2, 0))) static inline bool check_print(bool passed, const char *name, va_list args)
+__attribute__((format(printf, 2, 0))) static inline bool check_print(bool passed, const char *name,
+                                                                     va_list args)
 {
     printf("%s %d - ", passed ? "ok" : "not ok", ++check_count);
     vprintf(name, args);
@@ -53,8 +55,8 @@ __attribute__((format(printf, 1, 2))) static inline void check_note(const char *
     va_end(args);
 }
 
-__attribute__((format(printf, 5, 6))) static inline bool check_result(bool passed, const char *file, int line,
-                                                                      const char *condition, const char *name, ...)
+__attribute__((format(printf, 5, 6))) static inline bool
+check_result(bool passed, const char *file, int line, const char *condition, const char *name, ...)
 {
     va_list args;
     va_start(args, name);
@@ -66,8 +68,8 @@ __attribute__((format(printf, 5, 6))) static inline bool check_result(bool passe
     return passed;
 }
 
-__attribute__((format(printf, 5, 6))) static inline bool check_int(long long found, long long expected,
-                                                                   const char *file, int line, const char *name, ...)
+__attribute__((format(printf, 5, 6))) static inline bool
+check_int(long long found, long long expected, const char *file, int line, const char *name, ...)
 {
     va_list args;
     va_start(args, name);
@@ -79,8 +81,8 @@ __attribute__((format(printf, 5, 6))) static inline bool check_int(long long fou
     return passed;
 }
 
-__attribute__((format(printf, 5, 6))) static inline bool check_str(const char *found, const char *expected,
-                                                                   const char *file, int line, const char *name, ...)
+__attribute__((format(printf, 5, 6))) static inline bool
+check_str(const char *found, const char *expected, const char *file, int line, const char *name, ...)
 {
     bool same = found == expected || (found != NULL && expected != NULL && strcmp(found, expected) == 0);
     va_list args;
@@ -95,8 +97,8 @@ __attribute__((format(printf, 5, 6))) static inline bool check_str(const char *f
     return same;
 }
 
-__attribute__((format(printf, 6, 7))) static inline bool check_near(double found, double expected, double tolerance,
-                                                                    const char *file, int line, const char *name, ...)
+__attribute__((format(printf, 6, 7))) static inline bool
+check_near(double found, double expected, double tolerance, const char *file, int line, const char *name, ...)
 {
     va_list args;
     va_start(args, name);

@@ -51,7 +51,7 @@ summarise() {
     }
     /^ok / { results++; show = 0; if (/# SKIP/) skipped++; else passed++; next }
     /^not ok / { results++; bad++; failed++; show = 1; print name ": " $0; next }
-    show { print name ": " $0; next }
+    show && NF { print name ": " $0; next }
     !/^$/ { if (n_tail++ < 60) tail = tail name ": " $0 "\n" }
     END {
         finish()
@@ -84,7 +84,7 @@ for script in tests/check_*.sh tests/cli/*.sh; do
     if [ ! -x "$script" ]; then
         # A script that is only read by others has no #! line; one that has it was meant to run.
         head -n 1 "$script" | grep -q '^#!' || continue
-        echo "$script: is not executable"
+        echo "$script: is not executable" >&2
         exit 1
     fi
     # shellcheck disable=SC2254

@@ -1,7 +1,8 @@
 /*
- * arena.c: scratch memory in one reserved range of addresses. The range costs nothing until it is touched (mmap with
- * MAP_NORESERVE), so it can be generous, and blocks never move. Where the system refuses a large range (a limit on
- * address space, strict overcommit), the reservation is halved until it is granted, down to 64 MiB.
+ * arena.c: scratch memory in one reserved range of addresses. The range costs nothing until it is touched
+ * (mmap with MAP_NORESERVE), so it can be generous, and blocks never move. Where the system refuses a large
+ * range (a limit on address space, strict overcommit), the reservation is halved until it is granted, down to
+ * 64 MiB.
  */
 #include "base/arena.h"
 
@@ -26,7 +27,8 @@ enum tfm_status arena_init(struct arena *arena, size_t reserve, struct tfm_error
     size_t size = reserve > SIZE_MAX / 4 ? SIZE_MAX / 4 : reserve;
     size = round_up(size > 0 ? size : 1, page);
     for (;;) {
-        void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_NORESERVE | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *base =
+            mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_NORESERVE | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (base != MAP_FAILED) {
             arena->base = base;
             arena->size = size;
@@ -36,7 +38,8 @@ enum tfm_status arena_init(struct arena *arena, size_t reserve, struct tfm_error
             break;
         size = size / 2 > ARENA_LEAST ? round_up(size / 2, page) : ARENA_LEAST;
     }
-    return err_set(err, TFM_ENOMEM, "no address space for %zu MiB of scratch memory (a limit such as ulimit -v?)",
+    return err_set(err, TFM_ENOMEM,
+                   "no address space for %zu MiB of scratch memory (a limit such as ulimit -v?)",
                    round_up(size, (size_t)1 << 20) >> 20);
 }
 

@@ -1,6 +1,7 @@
 /*
- * err.c: writes the one sentence that says what went wrong into the caller's struct tfm_error. A NULL error is
- * allowed: the caller then only wants the status. A sentence that is too long for the message is cut at a character.
+ * err.c: writes the one sentence that says what went wrong into the caller's struct tfm_error. A NULL error
+ * is allowed: the caller then only wants the status. A sentence that is too long for the message is cut at a
+ * character.
  */
 #include "base/err.h"
 
@@ -54,6 +55,7 @@ enum tfm_status err_io(struct tfm_error *err, const char *format, ...)
     va_end(args);
     char reason[128];
     size_t len = strlen(err->message);
-    snprintf(err->message + len, sizeof(err->message) - len, ": %s", strerror_r(code, reason, sizeof(reason)));
+    snprintf(err->message + len, sizeof(err->message) - len, ": %s",
+             strerror_r(code, reason, sizeof(reason)));
     return TFM_EIO;
 }

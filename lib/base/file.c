@@ -1,7 +1,7 @@
 /*
- * file.c: whole files and folders. What is written goes to "<path>.tmp-<process>-<number>" first, is fsynced and then
- * renamed, and the folder is fsynced, so that neither a reader nor a power cut ever meets half a file. Two writers of
- * the same path do not disturb each other; the last to commit wins.
+ * file.c: whole files and folders. What is written goes to "<path>.tmp-<process>-<number>" first, is fsynced
+ * and then renamed, and the folder is fsynced, so that neither a reader nor a power cut ever meets half a
+ * file. Two writers of the same path do not disturb each other; the last to commit wins.
  */
 #include "base/file.h"
 
@@ -30,7 +30,8 @@ struct file_writer {
 static enum tfm_status read_all(int fd, const char *path, char **data, size_t *size, struct tfm_error *err)
 {
     struct stat status;
-    /* The size is a hint: files grow, and those of /proc and pipes have none. One byte more notices the end at once. */
+    /* The size is a hint: files grow, and those of /proc and pipes have none. One byte more notices the end
+     * at once. */
     size_t cap = fstat(fd, &status) == 0 && status.st_size > 0 ? (size_t)status.st_size + 1 : BUFFER_SIZE;
     size_t n = 0;
     char *block = mem_alloc(cap + 1, err);
@@ -81,7 +82,8 @@ bool file_exists(const char *path)
 
 /* ---- writing ---- */
 
-/* Opens the file to write into: the target itself where a rename would put a regular file in place of a device. */
+/* Opens the file to write into: the target itself where a rename would put a regular file in place of a
+ * device. */
 static enum tfm_status open_target(struct file_writer *w, struct tfm_error *err)
 {
     struct stat status;
@@ -120,7 +122,8 @@ enum tfm_status file_create(struct file_writer **writer, const char *path, struc
     return TFM_OK;
 }
 
-static enum tfm_status write_bytes(struct file_writer *w, const char *data, size_t size, struct tfm_error *err)
+static enum tfm_status write_bytes(struct file_writer *w, const char *data, size_t size,
+                                   struct tfm_error *err)
 {
     while (size > 0) {
         ssize_t n = write(w->fd, data, size);

@@ -1,6 +1,6 @@
 /*
- * file.h: files and folders. Files are written under a temporary name beside the target, fsynced and renamed, so that a
- * reader sees the old or the new one, whole.
+ * file.h: files and folders. Files are written under a temporary name beside the target, fsynced and renamed,
+ * so that a reader sees the old or the new one, whole.
  */
 #ifndef TFM_BASE_FILE_H
 #define TFM_BASE_FILE_H
@@ -10,15 +10,16 @@
 /* A whole file in memory; plain bytes, not inflated, with one NUL byte behind them. mem_free it. */
 enum tfm_status file_read(const char *path, char **data, size_t *size, struct tfm_error *err);
 
-/* Writes a file atomically (temporary name, fsync, rename). What is there and no regular file, such as a pipe or
- * /dev/stdout, is written to directly. */
+/* Writes a file atomically (temporary name, fsync, rename). What is there and no regular file, such as a pipe
+ * or /dev/stdout, is written to directly. */
 enum tfm_status file_write(const char *path, const void *data, size_t size, struct tfm_error *err);
 
 struct file_writer; /* the same for a file that grows in pieces */
 enum tfm_status file_create(struct file_writer **writer, const char *path, struct tfm_error *err);
 enum tfm_status file_add(struct file_writer *writer, const void *data, size_t size, struct tfm_error *err);
-enum tfm_status file_commit(struct file_writer *writer, struct tfm_error *err); /* frees the writer, also on failure */
-void file_abandon(struct file_writer *writer);                                  /* removes the temporary file */
+/* Both free the writer, commit also on failure. The temporary file is gone after both. */
+enum tfm_status file_commit(struct file_writer *writer, struct tfm_error *err);
+void file_abandon(struct file_writer *writer);
 
 bool file_exists(const char *path);
 

@@ -1,8 +1,10 @@
 /*
- * gzip.c: gzip files (RFC 1952) of many members, so that threads deflate and inflate them side by side. A member is
- *     1f 8b 08 04, 4 bytes time (0), extra flags (0), system (255) | 12, 0 | 'T' 'F' 8, 0, length of the member (8) |
- *     deflated data | CRC-32, length of the data modulo 2^32
- * all numbers little-endian. The file's bytes depend on the data and on zlib's version only, not on the threads.
+ * gzip.c: gzip files (RFC 1952) of many members, so that threads deflate and inflate them side by side. A
+ * member is, all numbers being little-endian,
+ *     1f 8b 08 04, time 0 (4 bytes), extra flags 0, system 255
+ *     12 (2 bytes), 'T' 'F', 8 (2 bytes), length of the member (8 bytes)
+ *     deflated data, its CRC-32 (4 bytes), its length before modulo 2^32 (4 bytes)
+ * The file's bytes depend on the data and on zlib's version only, not on the threads.
  */
 #include "base/gzip.h"
 
@@ -13,12 +15,12 @@
 #include "base/file.h"
 #include "base/mem.h"
 
-#define MEMBER_SIZE ((size_t)4 << 20)
-#define HEADER_SIZE 24
-#define TRAILER_SIZE 8
-#define LEAST_MEMBER 18    /* header without fields, trailer; deflated data takes two bytes at least */
+#define MEMBER_SIZE   ((size_t)4 << 20)
+#define HEADER_SIZE   24
+#define TRAILER_SIZE  8
+#define LEAST_MEMBER  18   /* header without fields, trailer; deflated data takes two bytes at least */
 #define DEFLATE_RATIO 1032 /* deflate shrinks no further: 258 bytes from two bits */
-#define PART ((size_t)1 << 30) /* zlib counts in unsigned int */
+#define PART          ((size_t)1 << 30) /* zlib counts in unsigned int */
 
 static void put_number(unsigned char *bytes, uint64_t value, int n)
 {
@@ -78,6 +80,8 @@ static void pack_task(void *arg, int i, int worker)
     /* What hardly shrinks is read faster when it is stored. */
     if (!p->failed && p->out_size > p->in_size / 100 * 97)
         p->failed = !deflate_member(p, Z_NO_COMPRESSION);
+    if (p->failed)
+        return;
     static const unsigned char head[16] = { 0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 255, 12, 0, 'T', 'F', 8, 0 };
     memcpy(p->out, head, sizeof(head));
     put_number(p->out + sizeof(head), p->out_size, 8);
@@ -95,7 +99,8 @@ static size_t piece_size(size_t at, size_t size, size_t first_size)
 }
 
 /* Gives a piece to p, with room for its member however badly it deflates. */
-static enum tfm_status load_piece(struct packing *p, const unsigned char *in, size_t in_size, struct tfm_error *err)
+static enum tfm_status load_piece(struct packing *p, const unsigned char *in, size_t in_size,
+                                  struct tfm_error *err)
 {
     size_t cap = in_size + in_size / 7 + 256;
     if (cap > p->out_cap) {
@@ -134,8 +139,8 @@ static enum tfm_status write_members(struct file_writer *writer, const unsigned 
     return TFM_OK;
 }
 
-enum tfm_status gzip_write(const char *path, const void *data, size_t size, size_t first_size, struct pool *pool,
-                           struct tfm_error *err)
+enum tfm_status gzip_write(const char *path, const void *data, size_t size, size_t first_size,
+                           struct pool *pool, struct tfm_error *err)
 {
     assert(first_size <= size && first_size <= PART);
     int n_slots = pool != NULL ? pool_threads(pool) : 1;
@@ -189,9 +194,9 @@ static size_t member_size(const unsigned char *in, size_t left)
     return 0;
 }
 
-/* Counts the members and adds up their inflated sizes, which their last four bytes give; 0 if the members do not say
- * how long they are. A size that deflate cannot reach is not believed, so that a small file cannot ask for much. Fills
- * in members if it is not NULL. */
+/* Counts the members and adds up their inflated sizes, which their last four bytes give; 0 if the members do
+ * not say how long they are. A size that deflate cannot reach is not believed, so that a small file cannot
+ * ask for much. Fills in members if it is not NULL. */
 static size_t find_members(const unsigned char *in, size_t size, struct unpacking *members, size_t *total)
 {
     size_t n = 0;
@@ -245,17 +250,18 @@ static enum tfm_status read_members(const char *path, struct unpacking *members,
         if (members[i].no_memory)
             return err_set(err, TFM_ENOMEM, "no memory to inflate %s", path);
         if (members[i].problem != NULL)
-            return err_set(err, TFM_EFORMAT, "%s: the gzip data is damaged (member %zu of %zu: %s); get the file anew",
-                           path, i + 1, n, members[i].problem);
+            return err_set(err, TFM_EFORMAT,
+                           "%s: the gzip data is damaged (member %zu of %zu: %s); get the file anew", path,
+                           i + 1, n, members[i].problem);
     }
     return TFM_OK;
 }
 
 /* Inflates member after member into a block that grows. */
-static enum tfm_status read_in_order(const char *path, z_stream *z, const unsigned char *in, size_t size, char **out,
-                                     size_t *out_size, struct tfm_error *err)
+static enum tfm_status read_in_order(const char *path, z_stream *z, const unsigned char *in, size_t size,
+                                     char **out, size_t *out_size, struct tfm_error *err)
 {
-    /* The size at the file's end is right for a file of one member; another is a wrong guess, nothing worse. */
+    /* The size at the end is right for a file of one member; otherwise it is a wrong guess, no harm. */
     size_t hint = size >= LEAST_MEMBER ? get_number(in + size - 4, 4) : 0;
     size_t cap = (hint < size * DEFLATE_RATIO ? hint : size) + 1024;
     size_t at = 0, n = 0;
@@ -320,13 +326,14 @@ static enum tfm_status inflate_file(const char *path, const unsigned char *in, s
         return TFM_ENOMEM;
     find_members(in, size, members, out_size);
     *out = mem_alloc(*out_size, err);
-    enum tfm_status status = *out == NULL ? TFM_ENOMEM
-                                          : read_members(path, members, n, (unsigned char *)*out, pool, err);
+    enum tfm_status status =
+        *out == NULL ? TFM_ENOMEM : read_members(path, members, n, (unsigned char *)*out, pool, err);
     mem_free(members);
     return status;
 }
 
-enum tfm_status gzip_read(const char *path, char **data, size_t *size, struct pool *pool, struct tfm_error *err)
+enum tfm_status gzip_read(const char *path, char **data, size_t *size, struct pool *pool,
+                          struct tfm_error *err)
 {
     char *in;
     size_t in_size;

@@ -1,6 +1,7 @@
 /*
- * json.c: reads JSON with jansson and says what is wrong with it in one sentence: the file, the field, what was found
- * there and what was expected. Duplicate fields are refused, since two readers might take different ones.
+ * json.c: reads JSON with jansson and says what is wrong with it in one sentence: the file, the field, what
+ * was found there and what was expected. Duplicate fields are refused, since two readers might take different
+ * ones.
  */
 #include "base/json.h"
 
@@ -26,8 +27,8 @@ enum tfm_status json_read(json_t **root, const char *path, struct tfm_error *err
         return TFM_OK;
     if (json_error_code(&problem) == json_error_out_of_memory)
         return err_set(err, TFM_ENOMEM, "no memory to read %s", path);
-    return err_set(err, TFM_EFORMAT, "%s: line %d, column %d: not valid JSON: %s", path, problem.line, problem.column,
-                   problem.text);
+    return err_set(err, TFM_EFORMAT, "%s: line %d, column %d: not valid JSON: %s", path, problem.line,
+                   problem.column, problem.text);
 }
 
 enum tfm_status json_write(const json_t *root, const char *path, struct tfm_error *err)
@@ -78,16 +79,18 @@ static enum tfm_status report(const json_t *object, const char *field, const cha
     const json_t *value = json_object_get(object, field);
     if (!json_is_object(object)) {
         describe(object, found, sizeof(found));
-        return err_set(err, TFM_EFORMAT, "%s: found %s, expected an object with a field \"%s\"", path, found, field);
+        return err_set(err, TFM_EFORMAT, "%s: found %s, expected an object with a field \"%s\"", path, found,
+                       field);
     }
     if (value == NULL)
-        return err_set(err, TFM_EFORMAT, "%s: the field \"%s\" is missing; expected %s", path, field, expected);
+        return err_set(err, TFM_EFORMAT, "%s: the field \"%s\" is missing; expected %s", path, field,
+                       expected);
     describe(value, found, sizeof(found));
     return err_set(err, TFM_EFORMAT, "%s: field \"%s\": found %s, expected %s", path, field, found, expected);
 }
 
-enum tfm_status json_get_int(const json_t *object, const char *field, long min, long max, int *value, const char *path,
-                             struct tfm_error *err)
+enum tfm_status json_get_int(const json_t *object, const char *field, long min, long max, int *value,
+                             const char *path, struct tfm_error *err)
 {
     assert(min >= INT_MIN && max <= INT_MAX);
     const json_t *found = json_object_get(object, field);
@@ -140,8 +143,8 @@ enum tfm_status json_get_string(const json_t *object, const char *field, const c
 
 /* ---- strings ---- */
 
-/* The length of the character at text, or of the malformed part there, the longest that could begin a character
- * (Unicode 15, section 3.9, table 3-7: the second byte's range depends on the first). */
+/* The length of the character at text, or of the malformed part there, the longest that could begin a
+ * character (Unicode 15, section 3.9, table 3-7: the second byte's range depends on the first). */
 static size_t character_size(const unsigned char *text, size_t n, bool *is_valid)
 {
     unsigned char c = text[0];

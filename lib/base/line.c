@@ -1,8 +1,8 @@
 /*
- * line.c: the line reader. Bytes go from read(2) into `raw`, from there, inflated where the file is gzip, to the end of
- * `text`, and lines are cut from the front of `text`. zlib's own gzread is no use here: on a pipe it waits until its
- * buffer is full, while a line typed into `gzip | tfm` or into a terminal should be answered at once. So nothing here
- * reads while a whole line is at hand.
+ * line.c: the line reader. Bytes go from read(2) into `raw`, from there, inflated where the file is gzip, to
+ * the end of `text`, and lines are cut from the front of `text`. zlib's own gzread is no use here: on a pipe
+ * it waits until its buffer is full, while a line typed into `gzip | tfm` or into a terminal should be
+ * answered at once. So nothing here reads while a whole line is at hand.
  */
 #include "base/line.h"
 
@@ -87,9 +87,13 @@ long line_number(const struct line_reader *reader)
     return reader->number;
 }
 
+/* Names the line at the end of text: those before it are good and will be returned first. */
 static enum tfm_status gzip_error(const struct line_reader *r, const char *what, struct tfm_error *err)
 {
-    return err_set(err, TFM_EFORMAT, "%s: line %ld: %s", r->path, r->number + 1, what);
+    long number = r->number + 1;
+    for (size_t i = r->begin; i < r->text.len; i++)
+        number += r->text.data[i] == '\n';
+    return err_set(err, TFM_EFORMAT, "%s: line %ld: %s", r->path, number, what);
 }
 
 /* Waits for bytes and adds them to raw, which has room. */
@@ -171,9 +175,10 @@ static enum tfm_status inflate_raw(struct line_reader *r, struct tfm_error *err)
         r->z_full = false;
     } else if (result == Z_MEM_ERROR) {
         return err_set(err, TFM_ENOMEM, "%s: no memory to inflate it", r->path);
-    } else if (result != Z_OK && result != Z_BUF_ERROR) { /* Z_BUF_ERROR: it needs more input, which is no error */
+    } else if (result != Z_OK && result != Z_BUF_ERROR) { /* the latter: it needs more input */
         char what[200];
-        snprintf(what, sizeof(what), "the gzip data is damaged (%s)", r->z.msg != NULL ? r->z.msg : "wrong header");
+        snprintf(what, sizeof(what), "the gzip data is damaged (%s)",
+                 r->z.msg != NULL ? r->z.msg : "wrong header");
         return gzip_error(r, what, err);
     }
     return TFM_OK;
@@ -223,7 +228,8 @@ static const char *find_line_end(struct line_reader *r)
 }
 
 /* Returns the first n bytes of text as a line, and skips the line end behind them. */
-static enum tfm_status cut_line(struct line_reader *r, size_t n, size_t n_end, struct str *line, struct tfm_error *err)
+static enum tfm_status cut_line(struct line_reader *r, size_t n, size_t n_end, struct str *line,
+                                struct tfm_error *err)
 {
     const char *data = r->text.data + r->begin;
     size_t from = r->number == 0 && n >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
@@ -255,8 +261,9 @@ enum tfm_status line_read(struct line_reader *reader, struct str *line, bool *mo
     struct line_reader *r = reader;
     *more = false;
     const char *end;
-    while ((end = find_line_end(r)) == NULL && advance(r))
-        continue;
+    bool goes_on = true;
+    while ((end = find_line_end(r)) == NULL && goes_on)
+        goes_on = advance(r);
     if (end != NULL) {
         *more = true;
         return cut_line(r, (size_t)(end - r->text.data) - r->begin, 1, line, err);
@@ -267,7 +274,8 @@ enum tfm_status line_read(struct line_reader *reader, struct str *line, bool *mo
         return r->failure.status;
     }
     size_t rest = r->text.len - r->begin;
-    bool is_only_mark = r->number == 0 && rest == 3 && memcmp(r->text.data + r->begin, "\xef\xbb\xbf", 3) == 0;
+    bool is_only_mark =
+        r->number == 0 && rest == 3 && memcmp(r->text.data + r->begin, "\xef\xbb\xbf", 3) == 0;
     if (rest > 0 && !is_only_mark) {
         *more = true;
         return cut_line(r, rest, 0, line, err);

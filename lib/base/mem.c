@@ -1,7 +1,7 @@
 /*
- * mem.c: the only place that asks the system for heap memory. Blocks are zeroed and aligned to 64 bytes (a cache line,
- * and a whole AVX-512 register), and every request is counted, so that tests can prove that a warm translator
- * allocates nothing and can let the n-th request fail.
+ * mem.c: the only place that asks the system for heap memory. Blocks are zeroed and aligned to 64 bytes (a
+ * cache line, and a whole AVX-512 register), and every request is counted, so that tests can prove that a
+ * warm translator allocates nothing and can let the n-th request fail.
  */
 #include "base/mem.h"
 
@@ -29,8 +29,8 @@ void *mem_alloc(size_t size, struct tfm_error *err)
 {
     atomic_fetch_add(&n_allocations, 1);
     void *block = NULL;
-    size_t rounded = ((size > 0 ? size : 1) + MEM_ALIGN - 1) / MEM_ALIGN * MEM_ALIGN; /* 0 where it wraps */
-    if (rounded >= size && !must_fail())
+    size_t rounded = ((size > 0 ? size : 1) + MEM_ALIGN - 1) / MEM_ALIGN * MEM_ALIGN;
+    if (!must_fail() && size <= PTRDIFF_MAX - MEM_ALIGN)
         block = aligned_alloc(MEM_ALIGN, rounded);
     if (block == NULL) {
         err_set(err, TFM_ENOMEM, "no memory for a block of %zu bytes", size);

@@ -1,6 +1,6 @@
 /*
- * mem.h: heap memory, 64-byte aligned, counted. mem_alloc gives zeroed memory. On failure they return NULL and write
- * TFM_ENOMEM into err. mem_fail_after makes the n-th next allocation fail (tests only).
+ * mem.h: heap memory, 64-byte aligned, counted. mem_alloc gives zeroed memory. On failure they return NULL
+ * and write TFM_ENOMEM into err. mem_fail_after makes the n-th next allocation fail (tests only).
  */
 #ifndef TFM_BASE_MEM_H
 #define TFM_BASE_MEM_H
@@ -8,7 +8,7 @@
 #include "base/err.h"
 
 void *mem_alloc(size_t size, struct tfm_error *err);
-/* Grows (never shrinks) a block of count elements; new bytes are zero; the old block stays valid on failure. */
+/* Grows (never shrinks) a block of count elements. New bytes are zero. On failure the old block stays. */
 void *mem_grow(void *block, size_t old_count, size_t new_count, size_t element, struct tfm_error *err);
 char *mem_strdup(const char *text, struct tfm_error *err);
 void mem_free(void *block);
@@ -17,7 +17,7 @@ void mem_free(void *block);
 void *mem_zlib_alloc(void *user, unsigned int items, unsigned int size);
 void mem_zlib_free(void *user, void *block);
 
-long mem_allocations(void); /* allocations so far, all threads */
+long mem_allocations(void);  /* allocations so far, all threads */
 void mem_fail_after(long n); /* n < 0: never */
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * pool.c: fork-join threads. A run is announced under the mutex by a new round number; its tasks are handed out by one
- * atomic counter, so that they start in order as workers become free. A run calls up no more workers than it has
- * tasks, and with one task or one thread everything happens on the caller's thread.
+ * pool.c: fork-join threads. A run is announced under the mutex by a new round number; its tasks are handed
+ * out by one atomic counter, so that they start in order as workers become free. A run calls up no more
+ * workers than it has tasks, and with one task or one thread everything happens on the caller's thread.
  */
 #include "base/pool.h"
 

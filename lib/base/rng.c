@@ -1,6 +1,6 @@
 /*
- * rng.c: the random numbers that are not needed an element at a time, made from the counter-based mixers of rng.h:
- * the same key gives the same result, in any order and on any thread.
+ * rng.c: the random numbers that are not needed an element at a time, made from the counter-based mixers of
+ * rng.h: the same key gives the same result, in any order and on any thread.
  */
 #include "base/rng.h"
 

@@ -1,7 +1,7 @@
 /*
- * rng.h: random numbers. Counter-based: rng_key mixes the coordinates of a choice into a key, rng_at gives the
- * j-th number of that key; no state, the same in any order. The mixers are the finalisers of splitmix64 (Steele et al.
- * 2014) and lowbias32 (Wellons 2018). Inline because kernels use rng_at an element.
+ * rng.h: random numbers. Counter-based: rng_key mixes the coordinates of a choice into a key, rng_at gives
+ * the j-th number of that key; no state, the same in any order. The mixers are the finalisers of splitmix64
+ * (Steele et al. 2014) and lowbias32 (Wellons 2018). Inline because kernels use rng_at an element.
  */
 #ifndef TFM_BASE_RNG_H
 #define TFM_BASE_RNG_H
@@ -30,8 +30,14 @@ static inline uint32_t rng_at(uint32_t key, uint32_t j)
 }
 
 /* A uniform double in [0, 1) and an integer in [0, n) from a key. */
-static inline double rng_unit(uint64_t key) { return (double)(rng_mix(key) >> 11) * 0x1p-53; }
-static inline uint64_t rng_below(uint64_t key, uint64_t n) { return rng_mix(key) % n; }
+static inline double rng_unit(uint64_t key)
+{
+    return (double)(rng_mix(key) >> 11) * 0x1p-53;
+}
+static inline uint64_t rng_below(uint64_t key, uint64_t n)
+{
+    return rng_mix(key) % n;
+}
 
 /* Standard normal (Box and Muller 1958) from a key. */
 double rng_normal(uint64_t key);

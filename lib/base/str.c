@@ -1,6 +1,6 @@
 /*
- * str.c: growable byte strings and int arrays, doubling as they grow, and numbers read from text as a whole: no
- * leading or trailing characters, and a decimal point whatever the locale says.
+ * str.c: growable byte strings and int arrays, doubling as they grow, and numbers read from text as a whole:
+ * no leading or trailing characters, and a decimal point whatever the locale says.
  */
 #include "base/str.h"
 

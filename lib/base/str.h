@@ -1,6 +1,7 @@
 /*
- * str.h: growable byte strings and arrays of ints. Both start as all zeros and are released with *_release. A failed
- * growth returns TFM_ENOMEM and leaves the content as it was. str.data is always NUL-terminated once something was added.
+ * str.h: growable byte strings and arrays of ints. Both start as all zeros and are released with *_release. A
+ * failed growth returns TFM_ENOMEM and leaves the content as it was. str.data is always NUL-terminated once
+ * something was added.
  */
 #ifndef TFM_BASE_STR_H
 #define TFM_BASE_STR_H

@@ -1,13 +1,13 @@
 /*
- * tap.c: puts together the name under which an intermediate value is shown. Layers call tap_show with their parts of
- * the name, so that no name is built where nobody looks.
+ * tap.c: puts together the name under which an intermediate value is shown. Layers call tap_show with their
+ * parts of the name, so that no name is built where nobody looks.
  */
 #include "base/tap.h"
 
 #include <stdio.h>
 
-void tap_show(const struct tap *tap, const char *prefix, int layer, const char *name, int head, const real *x, int rows,
-              int cols, int stride)
+void tap_show(const struct tap *tap, const char *prefix, int layer, const char *name, int head, const real *x,
+              int rows, int cols, int stride)
 {
     if (tap == NULL)
         return;
