@@ -33,9 +33,7 @@ static enum tfm_status open_config(struct tfm_model *model, struct str *path, st
     if (!is_there && !file_exists(model->folder))
         return err_set(err, TFM_EIO, "there is no model folder %s", model->folder);
     if (!is_there)
-        return err_set(err, TFM_EIO,
-                       "%s holds no " CONFIG_FILE "; a model is a folder of it, weights and vocabularies",
-                       model->folder);
+        return err_set(err, TFM_EIO, "%s holds no " CONFIG_FILE " and so is no model folder", model->folder);
     json_t *root;
     TRY(json_read(&root, path->data, err));
     enum tfm_status status = config_parse(&model->config, root, path->data, err);
