@@ -8,7 +8,10 @@
 
 #include <assert.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/file.h"
 
 enum field_kind {
     FIELD_FIXED,  /* the only value that this version knows: names[0] */
@@ -277,6 +280,19 @@ enum tfm_status config_check(const struct config *config, const char *path, stru
     return TFM_OK;
 }
 
+/* The value with as few digits as tell one float from the next: an option of 0.1f reads 0.1 again. */
+static double short_real(double value)
+{
+    for (int digits = 1; digits <= 9; digits++) {
+        char text[40];
+        snprintf(text, sizeof(text), "%.*e", digits - 1, value);
+        double rounded = strtod(text, NULL); /* with the decimal point of the same locale */
+        if ((float)rounded == (float)value)
+            return rounded;
+    }
+    return value;
+}
+
 static json_t *field_value(struct config *config, const struct field *field)
 {
     switch (field->kind) {
@@ -287,11 +303,25 @@ static json_t *field_value(struct config *config, const struct field *field)
     case FIELD_INT:
         return json_integer(*int_at(config, field));
     case FIELD_REAL:
-        return json_real(*real_at(config, field));
+        return json_real(short_real(*real_at(config, field)));
     case FIELD_BOOL:
         return json_boolean(*bool_at(config, field));
     }
     return NULL;
+}
+
+/* With 15 digits, which any decimal number survives; json_write's 17 make 0.10000000000000001 of 0.1. */
+static enum tfm_status write_text(const json_t *root, const char *path, struct tfm_error *err)
+{
+    struct str line = { 0 };
+    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    enum tfm_status status = text != NULL ? str_printf(&line, err, "%s\n", text)
+                                          : err_set(err, TFM_ENOMEM, "no memory to write %s", path);
+    free(text); /* it is jansson's */
+    if (status == TFM_OK)
+        status = file_write(path, line.data, line.len, err);
+    str_release(&line);
+    return status;
 }
 
 enum tfm_status config_write(const struct config *config, const json_t *training, const char *path,
@@ -307,7 +337,7 @@ enum tfm_status config_write(const struct config *config, const json_t *training
     if (training != NULL)
         failed |= json_object_set(root, TRAINING_FIELD, (json_t *)training);
     enum tfm_status status = failed ? err_set(err, TFM_ENOMEM, "no memory to write %s", path)
-                                    : json_write(root, path, err);
+                                    : write_text(root, path, err);
     json_decref(root);
     return status;
 }

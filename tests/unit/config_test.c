@@ -55,7 +55,7 @@ static void test_round_trip(void)
     config.tie = TFM_TIE_NONE;
     config.source_vocab_size = 9000;
     config.decoder_start_token_id = 7999;
-    config.dropout = 0.1 + 1e-17;
+    config.dropout = (double)0.1f;
     config.norm_epsilon = 1e-6;
     config.attention_dropout = 1.0 / 3;
     json_t *training = json_pack("{s:i, s:[s]}", "updates", 12345, "data", "corpus");
@@ -68,8 +68,10 @@ static void test_round_trip(void)
     CHECK_INT(found.source_vocab_size, 9000, "with its source vocabulary's size");
     CHECK(found.pre_norm && found.tie == TFM_TIE_NONE && found.heads == 8 && found.scale_embedding,
           "with its choices");
-    CHECK(found.attention_dropout == 1.0 / 3 && found.norm_epsilon == 1e-6,
-          "with its numbers to the last bit");
+    CHECK((float)found.attention_dropout == (float)(1.0 / 3) && found.norm_epsilon == 1e-6,
+          "with its numbers to the last bit of a float");
+    CHECK(strstr(first, "\"dropout\": 0.1,") != NULL && strstr(first, "\"layer_norm_eps\": 1e-6,") != NULL,
+          "without digits that nobody wrote");
     CHECK(config_write(&found, training, path, &err) == TFM_OK, "and written again");
     file_read(path, &second, &second_size, &err);
     CHECK(first_size == second_size && memcmp(first, second, first_size) == 0, "as the same bytes");
