@@ -87,11 +87,24 @@ static enum tfm_status place_given(const struct paths *paths, const struct bytes
     return place_file(paths->target.data, target, target_path, goes_on, err);
 }
 
+/* Before it is copied. */
+static enum tfm_status check_vocabulary(const char *path, struct tfm_error *err)
+{
+    struct spm *spm;
+    TRY(spm_open(&spm, path, err));
+    spm_free(spm);
+    return TFM_OK;
+}
+
 static enum tfm_status take_given(const struct paths *paths, const struct tfm_train_options *options, bool goes_on,
                                   struct tfm_error *err)
 {
     struct bytes source = { 0 }, target = { 0 };
-    enum tfm_status status = file_read(options->source_vocab, &source.data, &source.size, err);
+    enum tfm_status status = check_vocabulary(options->source_vocab, err);
+    if (status == TFM_OK)
+        status = check_vocabulary(options->target_vocab, err);
+    if (status == TFM_OK)
+        status = file_read(options->source_vocab, &source.data, &source.size, err);
     if (status == TFM_OK)
         status = file_read(options->target_vocab, &target.data, &target.size, err);
     if (status == TFM_OK)

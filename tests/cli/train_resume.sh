@@ -1,0 +1,123 @@
+#!/bin/sh
+# A training that was ended in any way goes on with the digits of an unbroken one: stopped between two commands, by a
+# signal, killed, with other numbers of threads, in the middle of an epoch. Only times may differ.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/lib.sh
+
+toy_corpus "$dir/toy"
+head -n 60 "$dir/toy/en" >"$dir/valid.en"
+head -n 60 "$dir/toy/de" >"$dir/valid.de"
+
+# About 24 updates an epoch.
+mini="-t $dir/toy/en $dir/toy/de --preset tiny --dim-model 16 --dim-ffn 32 --heads 2 --enc-depth 1 --dec-depth 1
+      --vocab-size 100 --mini-batch-words 200 --lr-warmup 20 --learn-rate 0.01 --quiet"
+
+# train FOLDER OPTION...: validations and saves fall on different updates
+train() {
+    folder=$1
+    shift
+    # shellcheck disable=SC2086 # several options
+    "$tfm" train -m "$folder" $mini --valid-sets "$dir/valid.en" "$dir/valid.de" --disp-freq 7 --valid-freq 10 \
+        --save-freq 12 --log-json "$folder.log" "$@"
+}
+
+# log FOLDER: what was reported, without times and notes
+log() {
+    grep -v '"event": "note"\|"event": "saved"' "$1.log" |
+        sed 's/"\(time\|seconds\|seconds_left\|tokens_per_second\)": [^,}]*,\{0,1\}//g'
+}
+
+# equal NAME FOLDER: the last checkpoint, the exported weights and the reports are those of the unbroken training
+equal() {
+    for file in weights ema moment1 moment2; do
+        same "$1: $file" "$dir/whole/checkpoints/last/$file.safetensors" "$2/checkpoints/last/$file.safetensors"
+    done
+    sed '/"seconds"/d' "$dir/whole/checkpoints/last/state.json" >"$dir/state1"
+    sed '/"seconds"/d' "$2/checkpoints/last/state.json" >"$dir/state2"
+    same "$1: state" "$dir/state1" "$dir/state2"
+    same "$1: exported weights" "$dir/whole/weights.safetensors.gz" "$2/weights.safetensors.gz"
+    log "$dir/whole" >"$dir/log1"
+    log "$2" >"$dir/log2"
+    same "$1: losses and scores" "$dir/log1" "$dir/log2"
+}
+
+# wait_for_other LINK OLD PID: until the link names something else than before, or the process has ended
+wait_for_other() {
+    while [ "$(readlink "$1")" = "$2" ] && kill -0 "$3" 2>/dev/null; do
+        sleep 0.02
+    done
+}
+
+check "an unbroken training of 40 updates" train "$dir/whole" --cpu-threads 2 --after 40u
+is "it saved after its last update" "$(readlink "$dir/whole/checkpoints/last")" checkpoint-40
+is "nothing half-written and nothing unneeded is left" \
+    "$(find "$dir/whole/checkpoints" -mindepth 1 -maxdepth 1 -type d | wc -l)" \
+    "$(for l in "$dir"/whole/checkpoints/*; do [ ! -L "$l" ] || readlink "$l"; done | sort -u | wc -l)"
+
+check "15 updates" train "$dir/parts" --cpu-threads 2 --after 15u
+check "then 25 more" train "$dir/parts" --cpu-threads 2 --after 40u
+# The end of the first part adds a validation of its own.
+sed '/"event": "valid", "update": 15,/d' "$dir/parts.log" >"$dir/parts.log.new"
+mv "$dir/parts.log.new" "$dir/parts.log"
+equal "15 + 25 updates" "$dir/parts"
+
+check "two lanes on one thread" train "$dir/threads" --cpu-threads 2 --after 5u
+sed -i '/"event": "valid", "update": 5,/d' "$dir/threads.log"
+check "and on three threads" train "$dir/threads" --cpu-threads 1 --after 30u
+check "to the end" train "$dir/threads" --cpu-threads 3 --after 40u
+equal "other numbers of threads" "$dir/threads"
+
+# ---- ended from outside ----
+
+# long FOLDER UPDATES: a training of many updates and saves, in the background; $pid is its process
+long() {
+    # shellcheck disable=SC2086
+    "$tfm" train -m "$1" $mini --cpu-threads 2 --save-freq 4 --after "$2" &
+    pid=$!
+}
+
+# equal_blocks NAME FOLDER FOLDER: the checkpoints in both hold the same
+equal_blocks() {
+    for file in weights ema moment1 moment2; do
+        same "$1: $file" "$2/$file.safetensors" "$3/$file.safetensors"
+    done
+}
+
+mkdir -p "$dir/killed/checkpoints/checkpoint-99.tmp"
+: >"$dir/killed/checkpoints/checkpoint-99.tmp/weights.safetensors"
+kills=0
+for _ in 1 2 3; do
+    before=$(readlink "$dir/killed/checkpoints/last")
+    long "$dir/killed" 100u
+    wait_for_other "$dir/killed/checkpoints/last" "$before" $pid
+    kill -KILL $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    [ $? -ne 137 ] || kills=$((kills + 1))
+done
+echo "# killed $kills times, last at $(readlink "$dir/killed/checkpoints/last")"
+long "$dir/killed" 100u
+check "after kills it goes on to its end" wait $pid
+check "half-written checkpoints are removed" test ! -e "$dir/killed/checkpoints/checkpoint-99.tmp"
+long "$dir/unkilled" 100u
+check "an unbroken training as long" wait $pid
+equal_blocks "killed" "$dir/unkilled/checkpoints/last" "$dir/killed/checkpoints/checkpoint-100"
+
+long "$dir/signal" 1000000u
+wait_for_other "$dir/signal/checkpoints/last" "" $pid
+kill -TERM $pid
+wait $pid
+is "a signal ends a training with 128 + its number" $? 143
+stopped=$(readlink "$dir/signal/checkpoints/last")
+long "$dir/unstopped" "${stopped#checkpoint-}u"
+check "an unbroken training up to there" wait $pid
+equal_blocks "stopped by a signal" "$dir/unstopped/checkpoints/last" "$dir/signal/checkpoints/last"
+
+# ---- finished ----
+
+cp "$dir/parts/weights.safetensors.gz" "$dir/before.gz"
+rm "$dir/parts/weights.safetensors.gz"
+check "a finished training ends well" train "$dir/parts" --cpu-threads 2 --after 40u
+has "and says so" "$dir/parts.log" 'is finished (update 40)'
+same "the model is written again" "$dir/before.gz" "$dir/parts/weights.safetensors.gz"
+
+finish
