@@ -4,9 +4,10 @@
 DEPS      = build-essential pkg-config libopenblas-dev libsentencepiece-dev zlib1g-dev libjansson-dev
 DEPS_TEST = valgrind clang mandoc
 
-PREFIX  ?= /usr/local
-CFLAGS  ?= -O2 -g
+PREFIX   ?= /usr/local
+CFLAGS   ?= -O2 -g
 CXXFLAGS ?= -O2 -g
+OBJCOPY  ?= objcopy
 
 comma := ,
 ifdef SAN
@@ -92,12 +93,12 @@ check-long: tests ## run the tests under sanitizers and valgrind too
 bench: all ## measure speed
 	@for b in tests/bench/*.sh; do TFM_BUILD=$(abspath $(BUILD)) sh "$$b" || exit 1; done
 
-install: all $(BUILD)/tfm.pc ## install under PREFIX (/usr/local), inside DESTDIR if given
+install: all $(BUILD)/install/libtfm.a $(BUILD)/tfm.pc ## install under PREFIX (/usr/local), inside DESTDIR if given
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig \
 	    $(DESTDIR)$(PREFIX)/share/tfm/models
 	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 lib/tfm.h $(DESTDIR)$(PREFIX)/include/
-	install -m 644 $(BUILD)/libtfm.a $(DESTDIR)$(PREFIX)/lib/
+	install -m 644 $(BUILD)/install/libtfm.a $(DESTDIR)$(PREFIX)/lib/
 	install -m 755 $(BUILD)/libtfm.so $(DESTDIR)$(PREFIX)/lib/libtfm.so.$(VERSION)
 	ln -sf libtfm.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libtfm.so
@@ -173,6 +174,14 @@ $(BUILD)/libtfm.a: $(LIB_O)
 $(BUILD)/libtfm-double.a: $(DOUBLE_O)
 	@rm -f $@
 	$(AR) rcs $@ $^
+
+# For programs outside: one object in which only the names of the API are left, so that none of ours clashes with theirs.
+$(BUILD)/install/libtfm.a: $(LIB_O)
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(LD) -r --force-group-allocation -o $(@D)/tfm.o $^
+	$(OBJCOPY) --localize-hidden $(@D)/tfm.o
+	$(AR) rcs $@ $(@D)/tfm.o
 
 # The version script also hides the templates of the C++ library, which -fvisibility=hidden leaves visible.
 $(BUILD)/libtfm.so: $(LIB_O)
