@@ -70,9 +70,9 @@ static const struct option_spec attention_options[] = {
     { .name = "model", .letter = 'm', FIELD(model), .argument = "FOLDER", .help = MODEL_HELP },
     { .name = "part", FIELD(part), .argument = "encoder|decoder|cross",
       .help = "self-attention of the encoder or of the decoder, or the decoder's attention to the encoder" },
-    { .name = "layer", FIELD(options.layer), .argument = "N", .min = 0, .max = 1000, .standard = "all",
+    { .name = "layer", FIELD(options.layer), .argument = "N", .min = -1, .max = 1000, .standard = "-1, all",
       .help = "only this layer, from 0" },
-    { .name = "head", FIELD(options.head), .argument = "N", .min = 0, .max = 1000, .standard = "all",
+    { .name = "head", FIELD(options.head), .argument = "N", .min = -1, .max = 1000, .standard = "-1, all",
       .help = "only this head, from 0" },
     { .name = "format", FIELD(format), .argument = "text|json|tsv|npy",
       .help = "a heat map for people, or the numbers" },
@@ -94,9 +94,8 @@ static void set_attention_defaults(void *fields)
 static const struct option_table attention_table = {
     .command = ATTENTION,
     .usage = "[OPTION]... SOURCE [TARGET]",
-    .summary =
-        "Shows how much each piece of a sentence attends to each other one. Without a target sentence the "
-        "model's\nown translation is shown.",
+    .summary = "Shows how much each piece of a sentence attends to each other one. Without TARGET\n"
+               "the model's own translation is shown.",
     .defaults = set_attention_defaults,
     .options = attention_options,
     .n = sizeof(attention_options) / sizeof(attention_options[0]),

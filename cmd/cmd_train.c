@@ -98,7 +98,7 @@ static const struct option_spec options[] = {
       .help = "append a JSON object an event to a file" },
     { .name = "quiet", FIELD(quiet), .help = "print nothing but errors" },
     { .name = "cpu-threads", FIELD(options.threads), .argument = "N", .min = 0, .max = 1024,
-      .standard = "0, one a core", .help = "threads; the result is the same with any number" },
+      .standard = "0, one a core", .help = "threads; a training that goes on may have another number" },
     { .name = "cpu", FIELD(cpu), .argument = "TIER", .standard = "auto", .help = OPTION_CPU_HELP },
     OPTION_HELP_ENTRY,
 };
@@ -114,7 +114,7 @@ static void set_defaults(void *fields)
 static const struct option_table table = {
     .command = COMMAND,
     .usage = "-m FOLDER (-t SRC TRG | --tsv FILE) [OPTION]...",
-    .summary = "Trains a translation model on parallel text, or goes on with a training that was stopped.",
+    .summary = "Trains a model on parallel text, or goes on with a training that was stopped.",
     .defaults = set_defaults,
     .options = options,
     .n = sizeof(options) / sizeof(options[0]),

@@ -42,17 +42,17 @@ static const struct option_spec options[] = {
     { .name = "suffix", FIELD(suffix), .argument = "TEXT",
       .help = "added to the names of the files in --output-dir" },
     { .help = "Search" },
-    { .name = "beam-size", .letter = 'b', FIELD(options.beam_size), .argument = "N", .min = 1, .max = 1000,
+    { .name = "beam-size", .letter = 'b', FIELD(options.beam_size), .argument = "N", .min = 1, .max = 64,
       .help = "hypotheses kept a step; 1 is greedy search" },
     { .name = "normalize", .letter = 'n', FIELD(options.normalize), .argument = "X", .bare = "1", .min = 0,
       .max = 10, .help = "rank finished hypotheses by score / length^X; 0 is the plain sum" },
-    { .name = "max-length-factor", FIELD(options.max_length_factor), .argument = "X", .min = 0.1, .max = 100,
+    { .name = "max-length-factor", FIELD(options.max_length_factor), .argument = "X", .min = 0, .max = 100,
       .help = "at most X times as many target pieces as source pieces, and 10 more" },
-    { .name = "max-length", FIELD(options.max_length), .argument = "N", .min = 1, .max = 100000,
+    { .name = "max-length", FIELD(options.max_length), .argument = "N", .min = 1, .max = 10000,
       .help = "source pieces translated in one go; a longer line is cut at words and joined again" },
     { .name = "allow-unk", FIELD(options.allow_unk), .help = "let the unknown piece be produced" },
     { .help = "Output" },
-    { .name = "n-best", FIELD(n_best), .argument = "N", .bare = "0", .min = 0, .max = 1000, .standard = "",
+    { .name = "n-best", FIELD(n_best), .argument = "N", .bare = "0", .min = 0, .max = 64, .standard = "",
       .help = "print the N best hypotheses of each line with scores, in Marian's format; without N as "
               "many as the beam holds" },
     { .name = "word-scores", FIELD(style.print.word_scores), .help = "print the score of each piece too" },
@@ -230,7 +230,7 @@ static int translate_with(const struct tfm_model *model, const struct translate_
 int cmd_translate(int argc, char **argv)
 {
     struct translate_args args;
-    char *standard_input = "-";
+    char *single = "-";
     char **inputs = argv + 1;
     int n;
     int wrong = options_parse(&table, &args, argc, argv, &n);
@@ -239,7 +239,8 @@ int cmd_translate(int argc, char **argv)
     if (args.input != NULL && n > 0)
         return options_wrong(&table, "found --input and the file '%s', expected one of them", inputs[0]);
     if (n == 0) {
-        inputs = args.input != NULL ? (char *[]){ (char *)args.input } : &standard_input;
+        single = args.input != NULL ? (char *)args.input : single;
+        inputs = &single;
         n = 1;
     }
     if ((wrong = check_arguments(&args, n, inputs)) != OPTIONS_GO_ON)
