@@ -19,7 +19,7 @@ endif
 
 VERSION := $(shell sed -n 's/^\#define TFM_VERSION "\(.*\)"/\1/p' lib/tfm.h)
 SONAME  := libtfm.so.$(firstword $(subst ., ,$(VERSION)))
-MACHINE := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+MACHINE := $(shell uname -m)
 
 # ---- libraries, each with the Debian package that brings it ----
 
@@ -30,15 +30,9 @@ PKG_jansson       = libjansson-dev
 PKGS = openblas sentencepiece zlib jansson
 
 PKG_CONFIG ?= pkg-config
-ifneq ($(filter-out help clean deps deps-test format,$(or $(MAKECMDGOALS),all)),)
-ifeq ($(shell command -v $(PKG_CONFIG)),)
-$(error pkg-config is missing: install the Debian package pkg-config, or run `make deps`)
-endif
-$(foreach p,$(PKGS),$(if $(shell $(PKG_CONFIG) --exists $p && echo yes),,$(error \
-    The library $p is missing: install the Debian package $(PKG_$p), or run `make deps`)))
-PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS))
-PKG_LIBS   := $(shell $(PKG_CONFIG) --libs $(PKGS))
-endif
+# Asked when first needed, not when this file is read: `make deps demo` must be able to install them first.
+PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell $(PKG_CONFIG) --cflags $(PKGS)))$(PKG_CFLAGS)
+PKG_LIBS   = $(eval PKG_LIBS := $$(shell $(PKG_CONFIG) --libs $(PKGS)))$(PKG_LIBS)
 
 # ---- flags ----
 
@@ -110,7 +104,7 @@ install: all $(BUILD)/install/libtfm.a $(BUILD)/tfm.pc ## install under PREFIX (
 deps: ## install the Debian packages that tfm is built from
 	$(call apt_install,$(DEPS))
 
-deps-test: ## install the Debian packages that only the tests need
+deps-test: deps ## install the Debian packages that only the tests need, too
 	$(call apt_install,$(DEPS_TEST))
 
 format: ## lay out the sources with clang-format
@@ -132,6 +126,9 @@ endef
 
 # ---- rules ----
 
+# make V=1 shows every command
+Q = $(if $(V),,@)
+
 # Under sanitizers, unrolled kernels would take minutes to compile.
 KERN_O    = $(if $(SAN),-O1,-O3)
 KERN_REF  = $(KERN_O)
@@ -142,38 +139,47 @@ KERN_VNNI = $(KERN_O) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -m
 %/lib/num/kern_vnni.o: KERN = $(KERN_VNNI)
 
 # Rewritten only when the compilers or their flags change, and then everything is built anew.
-FLAGS := $(CC) $(C_FLAGS) $(CXX) $(CXX_FLAGS) $(KERN_REF) $(KERN_AVX2) $(KERN_VNNI)
-$(BUILD)/flags: FORCE
+FLAGS = $(CC) $(C_FLAGS) $(CXX) $(CXX_FLAGS) $(KERN_REF) $(KERN_AVX2) $(KERN_VNNI)
+$(BUILD)/flags: FORCE $(filter deps deps-test,$(MAKECMDGOALS))
+	@command -v $(PKG_CONFIG) >/dev/null || \
+	    { echo "pkg-config is missing: install the Debian package pkg-config, or run: make deps" >&2; exit 1; }
+	@$(foreach p,$(PKGS),$(PKG_CONFIG) --exists $p || { echo "the library $p is missing: install the Debian package \
+	$(PKG_$p), or run: make deps" >&2; exit 1; };) :
 	@mkdir -p $(BUILD)
 	@echo '$(FLAGS)' | cmp -s - $@ || echo '$(FLAGS)' > $@
 
 $(BUILD)/double/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(C_FLAGS) $(KERN) -DREAL_IS_DOUBLE -MMD -MP -c -o $@ $<
+	@echo "  CC $<"
+	$(Q)$(CC) $(C_FLAGS) $(KERN) -DREAL_IS_DOUBLE -MMD -MP -c -o $@ $<
 
 $(BUILD)/tests/unit/%_double_test.o: tests/unit/%_double_test.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(C_FLAGS) -DREAL_IS_DOUBLE -Itests -MMD -MP -c -o $@ $<
+	@echo "  CC $<"
+	$(Q)$(CC) $(C_FLAGS) -DREAL_IS_DOUBLE -Itests -MMD -MP -c -o $@ $<
 
 $(BUILD)/tests/%.o: tests/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(C_FLAGS) -Itests -MMD -MP -c -o $@ $<
+	@echo "  CC $<"
+	$(Q)$(CC) $(C_FLAGS) -Itests -MMD -MP -c -o $@ $<
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(C_FLAGS) $(KERN) -MMD -MP -c -o $@ $<
+	@echo "  CC $<"
+	$(Q)$(CC) $(C_FLAGS) $(KERN) -MMD -MP -c -o $@ $<
 
 $(BUILD)/%.o: %.cc $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CXX) $(CXX_FLAGS) -MMD -MP -c -o $@ $<
+	@echo "  CXX $<"
+	$(Q)$(CXX) $(CXX_FLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/libtfm.a: $(LIB_O)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(Q)$(AR) rcs $@ $^
 
 $(BUILD)/libtfm-double.a: $(DOUBLE_O)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(Q)$(AR) rcs $@ $^
 
 # For programs outside: one object in which only the names of the API are left, so that none of ours clashes with theirs.
 $(BUILD)/install/libtfm.a: $(LIB_O)
@@ -181,23 +187,27 @@ $(BUILD)/install/libtfm.a: $(LIB_O)
 	@rm -f $@
 	$(LD) -r --force-group-allocation -o $(@D)/tfm.o $^
 	$(OBJCOPY) --localize-hidden $(@D)/tfm.o
-	$(AR) rcs $@ $(@D)/tfm.o
+	$(Q)$(AR) rcs $@ $(@D)/tfm.o
 
 # The version script also hides the templates of the C++ library, which -fvisibility=hidden leaves visible.
 $(BUILD)/libtfm.so: $(LIB_O)
 	@echo '{ global: tfm_*; local: *; };' > $(BUILD)/libtfm.map
-	$(LINK) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,$(BUILD)/libtfm.map $(if $(SAN),,-Wl,-z,defs) \
+	@echo "  LINK $@"
+	$(Q)$(LINK) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,$(BUILD)/libtfm.map $(if $(SAN),,-Wl,-z,defs) \
 	    -o $@ $^ $(LIBS)
 	@ln -sf libtfm.so $(BUILD)/$(SONAME)
 
 $(BUILD)/tfm: $(CMD_O) $(BUILD)/libtfm.a
-	$(LINK) -o $@ $^ $(LIBS)
+	@echo "  LINK $@"
+	$(Q)$(LINK) -o $@ $^ $(LIBS)
 
 $(FLOAT_TESTS): $(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(BUILD)/libtfm.a
-	$(LINK) -o $@ $^ $(LIBS)
+	@echo "  LINK $@"
+	$(Q)$(LINK) -o $@ $^ $(LIBS)
 
 $(DOUBLE_TESTS): $(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(BUILD)/libtfm-double.a
-	$(LINK) -o $@ $^ $(LIBS)
+	@echo "  LINK $@"
+	$(Q)$(LINK) -o $@ $^ $(LIBS)
 
 $(BUILD)/tfm.pc: lib/tfm.h FORCE
 	@mkdir -p $(BUILD)
