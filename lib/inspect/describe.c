@@ -112,7 +112,7 @@ static void text_architecture(FILE *out, const struct config *c, const json_t *c
     fprintf(out, "  attention heads     %d of width %d\n", c->heads, c->d_model / c->heads);
     fprintf(out, "  feed-forward width  %d, %s\n", c->ffn_dim, config_text(config, "activation_function"));
     fprintf(out, "  layer norm          %s each sublayer, epsilon %g\n",
-            c->pre_norm ? "before (pre-norm)" : "after (post-norm)", c->norm_epsilon);
+            c->pre_norm ? "pre-norm: before" : "post-norm: behind", c->norm_epsilon);
     fprintf(out, "  embeddings          %s%s\n", ties[c->tie],
             c->scale_embedding ? ", times the square root of the width" : "");
     fprintf(out, "  positions           %s\n", config_text(config, "positions"));
@@ -147,8 +147,8 @@ static void text_training(FILE *out, const json_t *training)
 static void text_sizes(FILE *out, const struct summary *s)
 {
     fprintf(out, "\nSize\n");
-    fprintf(out, "  parameters          %zu: encoder layers %zu, decoder layers %zu, the rest %zu\n",
-            s->parameters, s->encoder, s->decoder, s->parameters - s->encoder - s->decoder);
+    fprintf(out, "  parameters          encoder layers %zu, decoder layers %zu, the rest %zu\n", s->encoder,
+            s->decoder, s->parameters - s->encoder - s->decoder);
     fprintf(out, "  in memory           %.1f MiB (weights as F32, and again in the order of translation)\n",
             (double)s->memory / (1 << 20));
     long long sum = 0;
@@ -184,7 +184,7 @@ static void text_tensors(FILE *out, const struct tfm_model *model)
 static void text_model(FILE *out, const struct summary *s)
 {
     const struct tfm_model *model = s->model;
-    fprintf(out, "%s: Transformer, %.1f million parameters\n\n", model->folder, (double)s->parameters / 1e6);
+    fprintf(out, "%s: Transformer, %zu parameters\n\n", model->folder, s->parameters);
     text_architecture(out, &model->config, s->config);
     text_vocabularies(out, model);
     text_training(out, model->training);

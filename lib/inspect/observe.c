@@ -1,8 +1,8 @@
 /*
  * observe.c: shows an observer every named value on a sentence's way through the model. The target is forced:
  * row t of the decoder has read the start symbol and the pieces before t, and predicts piece t. Encoder and
- * decoder are those of translation, only with a tap, so what is seen is what translates. The output layer comes
- * last:
+ * decoder are those of translation, only with a tap, so what is seen is what translates. The output layer
+ * comes last:
  *     decoder.logits [T, V] = hidden unembed^T + bias
  */
 #include "inspect/observe.h"
@@ -67,15 +67,23 @@ enum tfm_status observe_encode(struct ints *source, struct ints *target, const s
     return encode_text(target, model->target, eos, target_text, "target", err);
 }
 
-/* More than a pass can take, layers and their attention weights added up; only what is touched becomes
- * memory. */
+/* More than a pass can take: its results and, since a layer gives back what it took, one layer. */
 static size_t scratch_size(const struct config *c, size_t n_source, size_t n_target)
 {
     size_t n = n_source + n_target;
-    size_t layers = (size_t)(c->encoder_layers + c->decoder_layers) + 1;
-    size_t row = 32 * (size_t)c->d_model + 8 * (size_t)c->ffn_dim;
-    size_t reals = layers * (n * row + 4 * (size_t)c->heads * n * n) + 2 * n_target * (size_t)c->vocab_size;
-    return reals * sizeof(real) + ((size_t)64 << 20);
+    size_t rows = n * (32 * (size_t)c->d_model + 4 * (size_t)c->ffn_dim);
+    size_t reals = rows + 4 * n * n + 2 * n_target * (size_t)c->vocab_size;
+    return reals * sizeof(real) + ((size_t)1 << 20);
+}
+
+static enum tfm_status take_scratch(struct arena *arena, size_t size, struct tfm_error *err)
+{
+    TRY(arena_init(arena, size, err));
+    if (arena->size >= size)
+        return TFM_OK;
+    arena_release(arena);
+    return err_set(err, TFM_ENOMEM, "this pair of sentences may need %zu MiB of memory: give a shorter one",
+                   size >> 20);
 }
 
 enum tfm_status observe_run(const struct tfm_model *model, const struct ints *source,
@@ -88,7 +96,7 @@ enum tfm_status observe_run(const struct tfm_model *model, const struct ints *so
     struct tokens target_tokens = { 1, (int)target->n, target->data, target_start, NULL };
 
     struct arena arena;
-    TRY(arena_init(&arena, scratch_size(config, source->n, target->n), err));
+    TRY(take_scratch(&arena, scratch_size(config, source->n, target->n), err));
     struct run run = { .arena = &arena, .kern = model->kern, .tap = tap };
     real *memory = ARENA_TAKE(&arena, real, source->n * (size_t)config->d_model);
     real *hidden = ARENA_TAKE(&arena, real, target->n * (size_t)config->d_model);
