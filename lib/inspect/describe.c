@@ -64,8 +64,7 @@ static void count_parameters(struct summary *summary, const struct tfm_model *mo
         if (strncmp(param->name, "model.decoder.layers.", 21) == 0)
             summary->decoder += param_size(param);
     }
-    struct net net = model->net;
-    summary->memory = (model->params.size + net_packed_size(&net)) * sizeof(real);
+    summary->memory = (model->params.size + net_packed_size(&model->net)) * sizeof(real);
 }
 
 static const char *type_name(enum tensor_type type)

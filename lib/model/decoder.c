@@ -72,6 +72,8 @@ void decoder_forward(real *hidden, struct decoder_acts *acts, const struct token
         real *y = last ? hidden : run->keep ? ARENA_TAKE(run->arena, real, size) : spare;
         real *cross_kv = ARENA_TAKE(run->arena, real, 2 * (size_t)source->n * d);
         linear_forward(cross_kv, memory, &net->decoder[l].cross_kv, source->n, run);
+        tap_show(run->tap, "decoder.layers", l, "encoder_attn.key", -1, cross_kv, source->n, d, 2 * d);
+        tap_show(run->tap, "decoder.layers", l, "encoder_attn.value", -1, cross_kv + d, source->n, d, 2 * d);
         block_forward(y, &acts->layers[l], x, &acts->in, cross_kv, NULL, &net->decoder[l], run);
         if (!run->keep)
             arena_reset(run->arena, layer_mark);

@@ -112,10 +112,11 @@ static void pack_one(struct linear *l, void *arg)
     *next += linear_packed_size(l->out, l->in);
 }
 
-size_t net_packed_size(struct net *net)
+size_t net_packed_size(const struct net *net)
 {
+    struct net copy = *net; /* net_each hands out what it may change */
     size_t size = 0;
-    net_each(net, add_size, &size);
+    net_each(&copy, add_size, &size);
     return size;
 }
 

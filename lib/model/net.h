@@ -23,7 +23,7 @@ void net_bind(struct net *net, const struct config *config, const struct weights
 
 /* Packs every matrix for translation into `packed` (net_packed_size reals) and points the layers there; vectors stay
  * where they are. The unpacked matrices are not used any more. */
-size_t net_packed_size(struct net *net);
+size_t net_packed_size(const struct net *net);
 void net_pack(struct net *net, real *packed);
 
 #endif
