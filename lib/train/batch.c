@@ -1,7 +1,8 @@
 /*
- * batch.c: the order of an epoch. The corpus is shuffled as a whole; windows of about a hundred batches' worth of pairs are
- * sorted by length, so that a batch holds sentences of a kind; each window is cut into batches by target tokens, and its
- * batches are shuffled. Every choice comes from a key of (seed, epoch, place).
+ * batch.c: the order of an epoch. The corpus is shuffled as a whole; windows of about a hundred batches'
+ * worth of pairs are sorted by length, so that a batch holds sentences of a kind; each window is cut into
+ * batches by target tokens, and its batches are shuffled. Every choice comes from a key of (seed, epoch,
+ * place).
  */
 #include "train/batch.h"
 
@@ -50,7 +51,8 @@ static int compare_keys(const void *a, const void *b)
     return (x->pair > y->pair) - (x->pair < y->pair);
 }
 
-/* The end of the window that begins at `from`: enough pairs for WINDOW_BATCHES batches. Fills in their keys. */
+/* The end of the window that begins at `from`: enough pairs for WINDOW_BATCHES batches. Fills in their keys.
+ */
 static int fill_window(struct batch_plan *plan, const struct corpus *corpus, int from, int words)
 {
     double room = (double)words * WINDOW_BATCHES;
@@ -79,7 +81,8 @@ static void cut_window(struct batch_plan *plan, int from, int to, int words)
     }
 }
 
-void batch_plan_make(struct batch_plan *plan, const struct corpus *corpus, uint64_t seed, int epoch, int words)
+void batch_plan_make(struct batch_plan *plan, const struct corpus *corpus, uint64_t seed, int epoch,
+                     int words)
 {
     for (int i = 0; i < plan->n_pairs; i++)
         plan->pairs[i] = i;
@@ -109,8 +112,8 @@ static void take_side(struct tokens *tokens, const struct corpus_side *side, con
     *tokens = (struct tokens){ .n_sentences = n, .n = start[n], .ids = ids, .start = start, .key = key };
 }
 
-void batch_take(struct tokens *source, struct tokens *target, const struct corpus *corpus, const int *pairs, int n,
-                uint64_t seed, struct arena *arena)
+void batch_take(struct tokens *source, struct tokens *target, const struct corpus *corpus, const int *pairs,
+                int n, uint64_t seed, struct arena *arena)
 {
     uint64_t *key = ARENA_TAKE(arena, uint64_t, n);
     for (int i = 0; i < n; i++)

@@ -1,6 +1,6 @@
 /*
- * batch.h: which pairs are trained together, and in which order: a function of the seed and the epoch's number alone, so
- * that (epoch, batch) is all there is to a position in the training.
+ * batch.h: which pairs are trained together, and in which order: a function of the seed and the epoch's
+ * number alone, so that (epoch, batch) is all there is to a position in the training.
  */
 #ifndef TFM_TRAIN_BATCH_H
 #define TFM_TRAIN_BATCH_H
@@ -10,14 +10,19 @@
 #include "train/corpus.h"
 
 /* What a random number is for: the last coordinate of its key. */
-enum random_use { RANDOM_DROPOUT, RANDOM_SENTENCE, RANDOM_ORDER, RANDOM_WINDOW };
+enum random_use {
+    RANDOM_DROPOUT,
+    RANDOM_SENTENCE,
+    RANDOM_ORDER,
+    RANDOM_WINDOW,
+};
 
-struct batch_plan {       /* the batches of an epoch */
+struct batch_plan { /* the batches of an epoch */
     int n_pairs;
-    int n;                /* batches */
-    int *pairs;           /* [n_pairs]: the corpus, batch after batch */
-    int *start;           /* [n + 1]: where in pairs each batch begins ... */
-    int *turn;            /* [n]: ... and the order in which they are trained */
+    int n;                  /* batches */
+    int *pairs;             /* [n_pairs]: the corpus, batch after batch */
+    int *start;             /* [n + 1]: where in pairs each batch begins ... */
+    int *turn;              /* [n]: ... and the order in which they are trained */
     struct batch_key *keys; /* for sorting */
 };
 
@@ -25,7 +30,8 @@ enum tfm_status batch_plan_init(struct batch_plan *plan, int n_pairs, struct tfm
 void batch_plan_release(struct batch_plan *plan);
 
 /* Plans epoch number `epoch` (from 1) with at most `words` target tokens a batch (a longer pair is alone). */
-void batch_plan_make(struct batch_plan *plan, const struct corpus *corpus, uint64_t seed, int epoch, int words);
+void batch_plan_make(struct batch_plan *plan, const struct corpus *corpus, uint64_t seed, int epoch,
+                     int words);
 
 /* The pairs of the epoch's i-th batch. */
 static inline const int *batch_pairs(const struct batch_plan *plan, int i, int *n)
@@ -36,7 +42,7 @@ static inline const int *batch_pairs(const struct batch_plan *plan, int i, int *
 }
 
 /* Lays n pairs end to end, each side closed by </s>; memory comes from the arena. */
-void batch_take(struct tokens *source, struct tokens *target, const struct corpus *corpus, const int *pairs, int n,
-                uint64_t seed, struct arena *arena);
+void batch_take(struct tokens *source, struct tokens *target, const struct corpus *corpus, const int *pairs,
+                int n, uint64_t seed, struct arena *arena);
 
 #endif

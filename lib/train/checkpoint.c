@@ -1,7 +1,7 @@
 /*
- * checkpoint.c: the folder of checkpoints. A checkpoint is written as checkpoint-N.tmp, every file fsynced, then renamed;
- * then the link `last` is replaced by a rename; then what no link names is removed. So at every moment `last` names a
- * whole checkpoint, whatever kills the program. State is in state.c.
+ * checkpoint.c: the folder of checkpoints. A checkpoint is written as checkpoint-N.tmp, every file fsynced,
+ * then renamed; then links are replaced by a rename, `last` at the end; then what no link names is removed.
+ * So at every moment `last` names a whole checkpoint, whatever kills the program. state.json is state.c's.
  */
 #include "train/checkpoint.h"
 
@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 
-#define PREFIX "checkpoint-"
+#define PREFIX    "checkpoint-"
 #define MAX_LINKS (1 + N_METRICS) /* last, best-* */
 
 /* ---- names ---- */
@@ -35,9 +35,10 @@ static enum tfm_status remove_entry(const struct checkpoints *c, const char *nam
     return status;
 }
 
-/* Calls for every entry of the folder that `is_unwanted` says so of: removes it. */
-static enum tfm_status remove_where(const struct checkpoints *c, bool (*is_unwanted)(const char *name, void *arg),
-                                    void *arg, struct tfm_error *err)
+/* Removes every entry of the folder that is unwanted. */
+static enum tfm_status remove_where(const struct checkpoints *c,
+                                    bool (*is_unwanted)(const char *name, void *arg), void *arg,
+                                    struct tfm_error *err)
 {
     DIR *dir = opendir(c->folder.data);
     if (dir == NULL)
@@ -85,7 +86,7 @@ static bool read_link(const struct checkpoints *c, const char *link, char *name,
     return n > 0;
 }
 
-static enum tfm_status prune(const struct checkpoints *c, struct tfm_error *err)
+enum tfm_status checkpoint_prune(const struct checkpoints *c, struct tfm_error *err)
 {
     struct kept kept = { 0 };
     char link[64];
@@ -110,8 +111,10 @@ enum tfm_status checkpoint_open(struct checkpoints *c, const char *model, struct
         if (c->lock < 0)
             status = err_io(err, "cannot open the folder %s", c->folder.data);
         else if (flock(c->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-            status = err_set(err, TFM_EIO, "another training is running in %s: wait for its end or name another "
-                                           "--model", model);
+            status = err_set(err, TFM_EIO,
+                             "another training is running in %s: wait for its end or name another "
+                             "--model",
+                             model);
     }
     if (status == TFM_OK && access(c->folder.data, W_OK) != 0)
         status = err_io(err, "cannot write to the folder %s", c->folder.data);
@@ -136,10 +139,24 @@ bool checkpoint_exists(const struct checkpoints *c, const char *link)
     return read_link(c, link, name, sizeof(name));
 }
 
+enum tfm_status checkpoint_is_empty(const struct checkpoints *c, bool *is_empty, struct tfm_error *err)
+{
+    DIR *dir = opendir(c->folder.data);
+    if (dir == NULL)
+        return err_io(err, "cannot read the folder %s", c->folder.data);
+    *is_empty = true;
+    struct dirent *entry;
+    while (*is_empty && (entry = readdir(dir)) != NULL)
+        *is_empty = strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0;
+    closedir(dir);
+    return TFM_OK;
+}
+
 /* ---- writing ---- */
 
-static enum tfm_status write_block(struct str *path, const char *folder, const char *name, const struct params *params,
-                                   const real *block, struct pool *pool, struct tfm_error *err)
+static enum tfm_status write_block(struct str *path, const char *folder, const char *name,
+                                   const struct params *params, const real *block, struct pool *pool,
+                                   struct tfm_error *err)
 {
     if (block == NULL)
         return TFM_OK;
@@ -160,7 +177,7 @@ static enum tfm_status write_files(struct str *path, const char *folder, const s
     return state_write(state, settings, path->data, err);
 }
 
-static enum tfm_status write_new(const struct checkpoints *c, const struct train_state *state,
+enum tfm_status checkpoint_write(const struct checkpoints *c, const struct train_state *state,
                                  const struct settings *settings, const struct params *params,
                                  const struct optimizer *optimizer, struct pool *pool, struct tfm_error *err)
 {
@@ -182,29 +199,20 @@ static enum tfm_status write_new(const struct checkpoints *c, const struct train
     return status;
 }
 
-static enum tfm_status rewrite_state(const struct checkpoints *c, const struct train_state *state,
-                                     const struct settings *settings, struct tfm_error *err)
+enum tfm_status checkpoint_rewrite(const struct checkpoints *c, const struct train_state *state,
+                                   const struct settings *settings, struct tfm_error *err)
 {
     struct str path = { 0 };
-    enum tfm_status status = str_printf(&path, err, "%s/" PREFIX "%ld/state.json", c->folder.data, state->update);
+    enum tfm_status status =
+        str_printf(&path, err, "%s/" PREFIX "%ld/state.json", c->folder.data, state->update);
     if (status == TFM_OK)
         status = state_write(state, settings, path.data, err);
     str_release(&path);
     return status;
 }
 
-enum tfm_status checkpoint_write(const struct checkpoints *c, const struct train_state *state,
-                                 const struct settings *settings, const struct params *params,
-                                 const struct optimizer *optimizer, bool is_rewrite, struct pool *pool,
-                                 struct tfm_error *err)
-{
-    if (is_rewrite)
-        return rewrite_state(c, state, settings, err);
-    TRY(write_new(c, state, settings, params, optimizer, pool, err));
-    return checkpoint_link(c, "last", state->update, err);
-}
-
-enum tfm_status checkpoint_link(const struct checkpoints *c, const char *link, long update, struct tfm_error *err)
+enum tfm_status checkpoint_link(const struct checkpoints *c, const char *link, long update,
+                                struct tfm_error *err)
 {
     struct str path = { 0 }, temporary = { 0 };
     char name[64];
@@ -221,13 +229,14 @@ enum tfm_status checkpoint_link(const struct checkpoints *c, const char *link, l
     }
     str_release(&path);
     str_release(&temporary);
-    return status == TFM_OK ? prune(c, err) : status;
+    return status;
 }
 
 /* ---- reading ---- */
 
-enum tfm_status checkpoint_read_state(const struct checkpoints *c, const char *link, struct train_state *state,
-                                      const struct settings *settings, struct tfm_error *err)
+enum tfm_status checkpoint_read_state(const struct checkpoints *c, const char *link,
+                                      struct train_state *state, const struct settings *settings,
+                                      struct tfm_error *err)
 {
     struct str path = { 0 };
     enum tfm_status status = str_printf(&path, err, "%s/%s/state.json", c->folder.data, link);
@@ -237,8 +246,9 @@ enum tfm_status checkpoint_read_state(const struct checkpoints *c, const char *l
     return status;
 }
 
-static enum tfm_status read_block(struct str *path, const char *folder, const char *name, const struct params *params,
-                                  real *block, struct pool *pool, struct tfm_error *err)
+static enum tfm_status read_block(struct str *path, const char *folder, const char *name,
+                                  const struct params *params, real *block, struct pool *pool,
+                                  struct tfm_error *err)
 {
     enum tensor_type type;
     TRY(path_join(path, folder, name, err));
@@ -260,8 +270,9 @@ static enum tfm_status read_blocks(struct str *path, const char *folder, const s
     return TFM_OK;
 }
 
-enum tfm_status checkpoint_read_blocks(const struct checkpoints *c, const char *link, const struct params *params,
-                                       struct optimizer *optimizer, struct pool *pool, struct tfm_error *err)
+enum tfm_status checkpoint_read_blocks(const struct checkpoints *c, const char *link,
+                                       const struct params *params, struct optimizer *optimizer,
+                                       struct pool *pool, struct tfm_error *err)
 {
     struct str path = { 0 }, folder = { 0 };
     enum tfm_status status = path_join(&folder, c->folder.data, link, err);

@@ -1,8 +1,8 @@
 /*
- * corpus.c: tokenises a parallel text on all threads and keeps the ids. A block of pairs is cut into slices that are
- * encoded side by side, each into lists of its own, and appended in order; so the corpus is the same whatever the number
- * of threads. Pairs that are empty on a side or too long are counted and left out. </s> is not stored: corpus_copy adds
- * it.
+ * corpus.c: tokenises a parallel text on all threads and keeps the ids. A block of pairs is cut into slices
+ * that are encoded side by side, each into lists of its own, and appended in order; so the corpus is the same
+ * whatever the number of threads. Pairs that are empty on a side or too long are counted and left out. </s>
+ * is not stored: corpus_copy adds it.
  */
 #include "train/corpus.h"
 
@@ -14,7 +14,7 @@
 #include "base/rng.h"
 
 #define BLOCK_PAIRS 16384
-#define N_SLICES 64
+#define N_SLICES    64
 
 struct slice {
     struct ints source, target; /* ids of all its pairs */
@@ -36,8 +36,8 @@ static enum tfm_status side_init(struct corpus_side *side, const struct spm *spm
     return side->start != NULL ? TFM_OK : TFM_ENOMEM;
 }
 
-enum tfm_status corpus_init(struct corpus *corpus, const struct spm *source, const struct spm *target, int max_length,
-                            struct tfm_error *err)
+enum tfm_status corpus_init(struct corpus *corpus, const struct spm *source, const struct spm *target,
+                            int max_length, struct tfm_error *err)
 {
     *corpus = (struct corpus){ .max_length = max_length };
     enum tfm_status status = side_init(&corpus->source, source, err);
@@ -61,7 +61,8 @@ void corpus_copy(int *ids, const struct corpus_side *side, int pair)
 {
     size_t from = side->start[pair], n = side->start[pair + 1] - from;
     for (size_t i = 0; i < n; i++)
-        ids[i] = side->width == 2 ? ((const uint16_t *)side->ids)[from + i] : ((const int32_t *)side->ids)[from + i];
+        ids[i] = side->width == 2 ? ((const uint16_t *)side->ids)[from + i]
+                                  : ((const int32_t *)side->ids)[from + i];
     ids[n] = side->eos;
 }
 
@@ -85,8 +86,8 @@ static void encode_slice(void *arg, int i, int worker)
     slice->status = TFM_OK;
     for (size_t p = from; p < to && slice->status == TFM_OK; p++) {
         int length[2];
-        slice->status = encode_text(&slice->source, &length[0], e->corpus->source.spm, pairs_source(e->block, p),
-                                    &slice->err);
+        slice->status = encode_text(&slice->source, &length[0], e->corpus->source.spm,
+                                    pairs_source(e->block, p), &slice->err);
         if (slice->status == TFM_OK)
             slice->status = encode_text(&slice->target, &length[1], e->corpus->target.spm,
                                         pairs_target(e->block, p), &slice->err);
@@ -100,7 +101,8 @@ static enum tfm_status reserve_pair(struct corpus *corpus, struct tfm_error *err
     if (corpus->n < corpus->cap)
         return TFM_OK;
     if (corpus->n > INT_MAX / 2)
-        return err_set(err, TFM_EINVAL, "a corpus of more than %d pairs is more than can be numbered", INT_MAX / 2);
+        return err_set(err, TFM_EINVAL, "a corpus of more than %d pairs is more than can be numbered",
+                       INT_MAX / 2);
     int cap = corpus->cap > 0 ? 2 * corpus->cap : 4096;
     for (int s = 0; s < 2; s++) {
         struct corpus_side *side = s == 0 ? &corpus->source : &corpus->target;
@@ -114,7 +116,8 @@ static enum tfm_status reserve_pair(struct corpus *corpus, struct tfm_error *err
 }
 
 /* Appends the ids of pair number `pair`, the last one so far. */
-static enum tfm_status append(struct corpus_side *side, int pair, const int *ids, int n, struct tfm_error *err)
+static enum tfm_status append(struct corpus_side *side, int pair, const int *ids, int n,
+                              struct tfm_error *err)
 {
     size_t from = side->start[pair], need = from + (size_t)n;
     if (need > side->cap) {

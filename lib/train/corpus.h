@@ -1,5 +1,6 @@
 /*
- * corpus.h: a tokenised parallel text in memory: ids of all pairs end to end, two bytes an id where the vocabulary allows.
+ * corpus.h: a tokenised parallel text in memory: ids of all pairs end to end, two bytes an id where the
+ * vocabulary allows.
  */
 #ifndef TFM_TRAIN_CORPUS_H
 #define TFM_TRAIN_CORPUS_H
@@ -10,8 +11,8 @@
 
 struct corpus_side {
     const struct spm *spm;
-    int eos;       /* id of </s> */
-    int width;     /* bytes an id takes: 2 or 4 */
+    int eos;   /* id of </s> */
+    int width; /* bytes an id takes: 2 or 4 */
     char *ids;
     size_t cap;    /* ids that there is room for */
     size_t *start; /* [n + 1]: first id of each pair */
@@ -19,17 +20,17 @@ struct corpus_side {
 
 struct corpus {
     struct corpus_side source, target;
-    int n;       /* pairs kept */
+    int n; /* pairs kept */
     int cap;
     int max_length;
-    long n_empty; /* left out: nothing on one or both sides */
-    long n_long;  /* left out: longer than max_length pieces on a side */
+    long n_empty;         /* left out: nothing on one or both sides */
+    long n_long;          /* left out: longer than max_length pieces on a side */
     uint64_t fingerprint; /* of all ids, in order */
 };
 
 /* An empty corpus; pairs over max_length pieces will be left out. */
-enum tfm_status corpus_init(struct corpus *corpus, const struct spm *source, const struct spm *target, int max_length,
-                            struct tfm_error *err);
+enum tfm_status corpus_init(struct corpus *corpus, const struct spm *source, const struct spm *target,
+                            int max_length, struct tfm_error *err);
 void corpus_release(struct corpus *corpus);
 
 /* Tokenises a block of pairs on the pool and appends it. */

@@ -1,7 +1,8 @@
 /*
- * diverge.c: stops a training that can only get worse. A loss or a gradient that is not finite is traced to the first
- * tensor that holds such a value. A loss far above log V, what an even guess over the vocabulary costs, is no training
- * either: weights have grown so large that the model is sure of wrong pieces. A start is at about log V + 1.
+ * diverge.c: stops a training that can only get worse. A loss or a gradient that is not finite is traced to
+ * the first tensor that holds such a value. A loss far above log V, what an even guess over the vocabulary
+ * costs, is no training either: weights have grown so large that the model is sure of wrong pieces. A start
+ * is at about log V + 1.
  */
 #include "train/diverge.h"
 
@@ -40,7 +41,8 @@ enum tfm_status diverge_check(const struct diverge *found, const struct params *
     else if (!is_finite)
         snprintf(what, sizeof(what), "the loss is not finite");
     else
-        snprintf(what, sizeof(what), "the loss is %.4g a target token, where guessing costs %.2f", found->loss, guess);
+        snprintf(what, sizeof(what), "the loss is %.4g a target token, where guessing costs %.2f",
+                 found->loss, guess);
     char saved[600];
     if (found->saved != NULL)
         snprintf(saved, sizeof(saved), "the last checkpoint (%.500s) is untouched", found->saved);

@@ -1,7 +1,7 @@
 /*
- * export.c: writes the trained weights as a model folder that translates, with their provenance: what they were trained
- * on, for how long, with which seed, and how good they were found. Files are named without their folders, which are
- * nobody's business.
+ * export.c: writes the trained weights as a model folder that translates, with their provenance: what they
+ * were trained on, for how long, with which seed, and how good they were found. Files are named without their
+ * folders, which are nobody's business.
  */
 #include "train/export.h"
 
@@ -25,7 +25,8 @@ static int set_name(json_t *object, const char *field, const char *path)
 
 static int set_score(json_t *object, enum metric metric, const struct score *score)
 {
-    return score->has_best ? json_object_set_new(object, train_options_metric(metric), json_real(score->best)) : 0;
+    return score->has_best ? json_object_set_new(object, train_options_metric(metric), json_real(score->best))
+                           : 0;
 }
 
 static json_t *provenance(const struct tfm_train_options *o, const struct train_state *state,
@@ -34,11 +35,12 @@ static json_t *provenance(const struct tfm_train_options *o, const struct train_
     char seed[32];
     snprintf(seed, sizeof(seed), "%" PRIu64, o->seed);
     json_t *object = json_pack("{s:s, s:s, s:s, s:i, s:f, s:f, s:I, s:f, s:i}", "tfm", TFM_VERSION, "preset",
-                               o->preset, "seed", seed, "pairs", corpus->n, "learn_rate", o->learn_rate, "epochs",
-                               point->epochs, "updates", (json_int_t)point->update, "target_tokens",
+                               o->preset, "seed", seed, "pairs", corpus->n, "learn_rate", o->learn_rate,
+                               "epochs", point->epochs, "updates", (json_int_t)point->update, "target_tokens",
                                point->target_tokens, "mini_batch_words", o->mini_batch_words);
-    int failed = object == NULL || set_name(object, "source", o->source) || set_name(object, "target", o->target) ||
-                 set_name(object, "tsv", o->tsv) || json_object_set_new(object, "seconds", json_real(state->seconds));
+    int failed = object == NULL || set_name(object, "source", o->source) ||
+                 set_name(object, "target", o->target) || set_name(object, "tsv", o->tsv) ||
+                 json_object_set_new(object, "seconds", json_real(state->seconds));
     for (int m = 0; m < N_METRICS && !failed; m++)
         failed = set_score(object, (enum metric)m, &state->scores[m]);
     if (failed) {
@@ -49,9 +51,9 @@ static json_t *provenance(const struct tfm_train_options *o, const struct train_
 }
 
 enum tfm_status export_model(const struct tfm_train_options *options, const struct config *config,
-                             const struct params *params, const real *weights, const struct train_state *state,
-                             const struct schedule_point *point, const struct corpus *corpus, struct pool *pool,
-                             struct tfm_error *err)
+                             const struct params *params, const real *weights,
+                             const struct train_state *state, const struct schedule_point *point,
+                             const struct corpus *corpus, struct pool *pool, struct tfm_error *err)
 {
     json_t *training = provenance(options, state, point, corpus);
     if (training == NULL)

@@ -11,8 +11,8 @@
 
 /* Writes config.json and the weights into the model folder; config.json tells how they were made. */
 enum tfm_status export_model(const struct tfm_train_options *options, const struct config *config,
-                             const struct params *params, const real *weights, const struct train_state *state,
-                             const struct schedule_point *point, const struct corpus *corpus, struct pool *pool,
-                             struct tfm_error *err);
+                             const struct params *params, const real *weights,
+                             const struct train_state *state, const struct schedule_point *point,
+                             const struct corpus *corpus, struct pool *pool, struct tfm_error *err);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * lanes.c: runs a batch in lanes. Longest pairs first, each goes to the lane that has the fewest tokens; a lane cuts its
- * pairs into micro-batches of at most about MICRO_ROWS tokens a side (the size that matrix products like best) and adds up
- * their gradients. A lane's result depends on nothing but its pairs, and sums over lanes are made in their order; arenas
- * belong to threads, since scratch decides no digit.
+ * lanes.c: runs a batch in lanes. Longest pairs first, each goes to the lane that has the fewest tokens; a
+ * lane cuts its pairs into micro-batches of at most about MICRO_ROWS tokens a side (the size that matrix
+ * products like best) and adds up their gradients. A lane's result depends on nothing but its pairs, and sums
+ * over lanes are made in their order; arenas belong to threads, since scratch decides no digit.
  */
 #include "train/lanes.h"
 
@@ -10,11 +10,11 @@
 
 #include "base/mem.h"
 
-#define MICRO_ROWS 1024
+#define MICRO_ROWS    1024
 #define ARENA_RESERVE ((size_t)64 << 30) /* addresses, not memory */
 
-enum tfm_status lanes_init(struct lanes *lanes, int n, int threads, const struct config *config, size_t block_size,
-                           struct tfm_error *err)
+enum tfm_status lanes_init(struct lanes *lanes, int n, int threads, const struct config *config,
+                           size_t block_size, struct tfm_error *err)
 {
     *lanes = (struct lanes){ 0 };
     lanes->lane = mem_alloc((size_t)n * sizeof(*lanes->lane), err);
@@ -77,10 +77,13 @@ enum tfm_status lanes_split(struct lanes *lanes, const struct corpus *corpus, co
 }
 
 /* One micro-batch; grad NULL: no gradient, no dropout. */
-static void run_micro(struct xent_sum *sum, struct weights *grad, const int *pairs, int n, const struct lanes_run *how,
-                      struct arena *arena)
+static void run_micro(struct xent_sum *sum, struct weights *grad, const int *pairs, int n,
+                      const struct lanes_run *how, struct arena *arena)
 {
-    struct run run = { .arena = arena, .kern = how->kern, .keep = grad != NULL, .dropout = grad != NULL,
+    struct run run = { .arena = arena,
+                       .kern = how->kern,
+                       .keep = grad != NULL,
+                       .dropout = grad != NULL,
                        .seed = how->update_seed };
     struct tokens source, target;
     size_t mark = arena_mark(arena);
@@ -90,8 +93,8 @@ static void run_micro(struct xent_sum *sum, struct weights *grad, const int *pai
 }
 
 /* The pairs of a list in micro-batches of about equal size. */
-static void run_pairs(struct xent_sum *sum, struct weights *grad, const int *pairs, int n, const struct lanes_run *how,
-                      struct arena *arena)
+static void run_pairs(struct xent_sum *sum, struct weights *grad, const int *pairs, int n,
+                      const struct lanes_run *how, struct arena *arena)
 {
     long n_rows = 0, rows = 0, part = 1;
     for (int i = 0; i < n; i++)
@@ -119,8 +122,8 @@ static void run_lane(void *arg, int i, int worker)
     const struct pass *pass = arg;
     struct lane *lane = &pass->lanes->lane[i];
     lane->sum = (struct xent_sum){ 0 };
-    run_pairs(&lane->sum, pass->backward ? &lane->grad : NULL, lane->pairs.data, (int)lane->pairs.n, pass->how,
-              &pass->lanes->arena[worker]);
+    run_pairs(&lane->sum, pass->backward ? &lane->grad : NULL, lane->pairs.data, (int)lane->pairs.n,
+              pass->how, &pass->lanes->arena[worker]);
 }
 
 static struct xent_sum run_lanes(struct lanes *lanes, const struct lanes_run *how, bool backward)

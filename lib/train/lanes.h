@@ -1,6 +1,6 @@
 /*
- * lanes.h: a batch cut into lanes, each with a gradient of its own. The lanes are a part of the training's definition: any
- * number of threads runs them, with the same digits.
+ * lanes.h: a batch cut into lanes, each with a gradient of its own. The lanes are a part of the training's
+ * definition: any number of threads runs them, with the same digits.
  */
 #ifndef TFM_TRAIN_LANES_H
 #define TFM_TRAIN_LANES_H
@@ -10,21 +10,21 @@
 
 struct lane {
     struct ints pairs;
-    long n_rows;              /* tokens, the longer side of each pair counted */
-    real *gradient;           /* block */
-    struct weights grad;      /* into gradient */
-    struct xent_sum sum;      /* of the last run */
+    long n_rows;         /* tokens, the longer side of each pair counted */
+    real *gradient;      /* block */
+    struct weights grad; /* into gradient */
+    struct xent_sum sum; /* of the last run */
 };
 
 struct lanes {
     int n;
     struct lane *lane;
     int n_arenas;
-    struct arena *arena;      /* one a thread */
+    struct arena *arena; /* one a thread */
 };
 
-enum tfm_status lanes_init(struct lanes *lanes, int n, int threads, const struct config *config, size_t block_size,
-                           struct tfm_error *err);
+enum tfm_status lanes_init(struct lanes *lanes, int n, int threads, const struct config *config,
+                           size_t block_size, struct tfm_error *err);
 void lanes_release(struct lanes *lanes);
 
 /* Deals the pairs out so that the lanes have about equally many tokens. */
@@ -41,12 +41,13 @@ struct lanes_run { /* what a pass over the lanes needs */
     uint64_t update_seed; /* of this update's dropout */
 };
 
-/* The loss of the split batch: with gradients (added to each lane's) and dropout, or without both. Each lane's sum is
- * set; the return value is their sum in order. */
+/* The loss of the split batch: with gradients (added to each lane's) and dropout, or without both. Each
+ * lane's sum is set; the return value is their sum in order. */
 struct xent_sum lanes_forward_backward(struct lanes *lanes, const struct lanes_run *how);
 struct xent_sum lanes_forward(struct lanes *lanes, const struct lanes_run *how);
 
-/* The loss of pairs 0 .. corpus->n - 1 without gradient and dropout; *n_target gets the number of target tokens. */
+/* The loss of pairs 0 .. corpus->n - 1 without gradient and dropout; *n_target gets the number of target
+ * tokens. */
 enum tfm_status lanes_evaluate(struct xent_sum *sum, double *n_target, struct lanes *lanes,
                                const struct lanes_run *how, struct tfm_error *err);
 

@@ -1,9 +1,10 @@
 /*
- * optimizer.c: one step of Adam (Kingma and Ba 2015; beta 0.9 and 0.98, epsilon 1e-9 as in Vaswani et al. 2017). The block
- * is cut into a fixed number of slices, worked on side by side; partial sums are added in the order of the slices, so no
- * digit depends on the threads. The bias corrections are put into the step: lr * sqrt(1 - beta2^u) / (1 - beta1^u). The
- * running mean of the weights follows average += (1 - decay) (weights - average), decay = min(1 - rate, (u+1) / (u+10)):
- * a plain mean at first, so that the random start is soon forgotten.
+ * optimizer.c: one step of Adam (Kingma and Ba 2015; beta 0.9 and 0.98, epsilon 1e-9 as in Vaswani et al.
+ * 2017). The block is cut into a fixed number of slices, worked on side by side; partial sums are added in
+ * the order of the slices, so no digit depends on the threads. The bias corrections are put into the step: lr
+ * * sqrt(1 - beta2^u) / (1 - beta1^u). The running mean of the weights follows average += (1 - decay)
+ * (weights - average), decay = min(1 - rate, (u+1) / (u+10)): a plain mean at first, so that the random start
+ * is soon forgotten.
  */
 #include "train/optimizer.h"
 
@@ -13,11 +14,12 @@
 #include "base/mem.h"
 
 #define N_SLICES 64
-#define BETA1 0.9
-#define BETA2 0.98
-#define EPSILON 1e-9
+#define BETA1    0.9
+#define BETA2    0.98
+#define EPSILON  1e-9
 
-enum tfm_status optimizer_init(struct optimizer *optimizer, size_t size, bool has_average, struct tfm_error *err)
+enum tfm_status optimizer_init(struct optimizer *optimizer, size_t size, bool has_average,
+                               struct tfm_error *err)
 {
     *optimizer = (struct optimizer){ .size = size };
     real **blocks[] = { &optimizer->weights, &optimizer->moment1, &optimizer->moment2, &optimizer->average };
@@ -69,7 +71,8 @@ static void reduce_slice(void *arg, int i, int worker)
     w->optimizer->partial[i] = w->kern->sum_squares(sum, n);
 }
 
-double optimizer_reduce(struct optimizer *optimizer, struct lanes *lanes, const struct kern *kern, struct pool *pool)
+double optimizer_reduce(struct optimizer *optimizer, struct lanes *lanes, const struct kern *kern,
+                        struct pool *pool)
 {
     struct work w = { .optimizer = optimizer, .lanes = lanes, .kern = kern };
     pool_run(pool, N_SLICES, reduce_slice, &w);
@@ -85,8 +88,8 @@ static void apply_slice(void *arg, int i, int worker)
     const struct work *w = arg;
     struct optimizer *o = w->optimizer;
     size_t from, n = slice(w, i, &from);
-    w->kern->adam(o->weights + from, o->moment1 + from, o->moment2 + from, w->lanes->lane[0].gradient + from, n,
-                  w->gradient_scale, (real)BETA1, (real)BETA2, w->step, (real)EPSILON, 0);
+    w->kern->adam(o->weights + from, o->moment1 + from, o->moment2 + from, w->lanes->lane[0].gradient + from,
+                  n, w->gradient_scale, (real)BETA1, (real)BETA2, w->step, (real)EPSILON, 0);
     if (o->average != NULL) {
         real *average = o->average + from;
         const real *weights = o->weights + from;

@@ -14,14 +14,16 @@ struct optimizer { /* parallel blocks of one layout */
     double *partial; /* sums of squares of the slices */
 };
 
-enum tfm_status optimizer_init(struct optimizer *optimizer, size_t size, bool has_average, struct tfm_error *err);
+enum tfm_status optimizer_init(struct optimizer *optimizer, size_t size, bool has_average,
+                               struct tfm_error *err);
 void optimizer_release(struct optimizer *optimizer);
 
 /* Adds the gradients of all lanes into lane 0's, in order; returns the norm of the sum. */
-double optimizer_reduce(struct optimizer *optimizer, struct lanes *lanes, const struct kern *kern, struct pool *pool);
+double optimizer_reduce(struct optimizer *optimizer, struct lanes *lanes, const struct kern *kern,
+                        struct pool *pool);
 
 struct optimizer_step {
-    long update;           /* from 1 */
+    long update; /* from 1 */
     double learn_rate;
     double gradient_scale; /* the gradient is lane 0's times this */
     double average_rate;   /* the part by which the running mean moves, later on */

@@ -1,7 +1,8 @@
 /*
- * pairs.c: reads a parallel text pair by pair. What would shift one side against the other is refused with its place: files
- * of unequal length (both counts are told, so the longer one is read to its end first), and lines of a TSV file without a
- * tab or with more than one. An empty side is no error here; the corpus counts and leaves out such pairs.
+ * pairs.c: reads a parallel text pair by pair. What would shift one side against the other is refused with
+ * its place: files of unequal length (both counts are told, so the longer one is read to its end first), and
+ * lines of a TSV file without a tab or with more than one. An empty side is no error here; the corpus counts
+ * and leaves out such pairs.
  */
 #include "train/pairs.h"
 
@@ -15,12 +16,13 @@ struct pair_reader {
     struct str line;
 };
 
-enum tfm_status pairs_open(struct pair_reader **reader, const char *source, const char *target, const char *tsv,
-                           struct tfm_error *err)
+enum tfm_status pairs_open(struct pair_reader **reader, const char *source, const char *target,
+                           const char *tsv, struct tfm_error *err)
 {
     *reader = NULL;
     if (tsv == NULL && strcmp(source, "-") == 0 && strcmp(target, "-") == 0)
-        return err_set(err, TFM_EINVAL, "both sides of the text cannot come from standard input: use --tsv - there");
+        return err_set(err, TFM_EINVAL,
+                       "both sides of the text cannot come from standard input: use --tsv - there");
     struct pair_reader *r = mem_alloc(sizeof(*r), err);
     if (r == NULL)
         return TFM_ENOMEM;
@@ -45,7 +47,8 @@ void pairs_close(struct pair_reader *reader)
     mem_free(reader);
 }
 
-static enum tfm_status split_line(struct pair_reader *r, struct str *source, struct str *target, struct tfm_error *err)
+static enum tfm_status split_line(struct pair_reader *r, struct str *source, struct str *target,
+                                  struct tfm_error *err)
 {
     const char *text = r->line.data, *end = text + r->line.len;
     const char *tab = r->line.len > 0 ? memchr(text, '\t', r->line.len) : NULL;
@@ -53,10 +56,11 @@ static enum tfm_status split_line(struct pair_reader *r, struct str *source, str
         return err_set(err, TFM_EFORMAT, "%s, line %ld: there is no tab; each line must be source<TAB>target",
                        line_path(r->source), line_number(r->source));
     if (memchr(tab + 1, '\t', (size_t)(end - tab - 1)) != NULL)
-        return err_set(err, TFM_EFORMAT,
-                       "%s, line %ld: there is more than one tab; each line must be source<TAB>target (cut the "
-                       "columns out first)",
-                       line_path(r->source), line_number(r->source));
+        return err_set(
+            err, TFM_EFORMAT,
+            "%s, line %ld: there is more than one tab; each line must be source<TAB>target (cut the "
+            "columns out first)",
+            line_path(r->source), line_number(r->source));
     str_clear(source);
     str_clear(target);
     TRY(str_add(source, text, (size_t)(tab - text), err));
@@ -74,9 +78,10 @@ static enum tfm_status unequal(struct pair_reader *r, bool source_goes_on, struc
         TRY(line_read(longer, &r->line, &more, err));
         n_longer += more;
     }
-    return err_set(err, TFM_EFORMAT,
-                   "%s has %ld line%s but %s has %ld: line n of one must be the translation of line n of the other",
-                   line_path(shorter), n_shorter, n_shorter == 1 ? "" : "s", line_path(longer), n_longer);
+    return err_set(
+        err, TFM_EFORMAT,
+        "%s has %ld line%s but %s has %ld: line n of one must be the translation of line n of the other",
+        line_path(shorter), n_shorter, n_shorter == 1 ? "" : "s", line_path(longer), n_longer);
 }
 
 enum tfm_status pairs_read(struct pair_reader *reader, struct str *source, struct str *target, bool *more,
@@ -92,7 +97,8 @@ enum tfm_status pairs_read(struct pair_reader *reader, struct str *source, struc
     return *more == more_target ? TFM_OK : unequal(reader, *more, err);
 }
 
-static enum tfm_status add_text(struct text_block *block, struct str *line, size_t place, struct tfm_error *err)
+static enum tfm_status add_text(struct text_block *block, struct str *line, size_t place,
+                                struct tfm_error *err)
 {
     for (size_t i = 0; i < line->len; i++) {
         if (line->data[i] == '\0')

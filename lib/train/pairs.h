@@ -1,6 +1,6 @@
 /*
- * pairs.h: a parallel text as a stream of pairs of lines: two files read in step, or one file with source<TAB>target a
- * line. Files are plain, gzip, pipes or "-" (base/file.h).
+ * pairs.h: a parallel text as a stream of pairs of lines: two files read in step, or one file with
+ * source<TAB>target a line. Files are plain, gzip, pipes or "-" (base/file.h).
  */
 #ifndef TFM_TRAIN_PAIRS_H
 #define TFM_TRAIN_PAIRS_H
@@ -10,12 +10,12 @@
 struct pair_reader;
 
 /* tsv NULL: source and target; else they are not looked at. */
-enum tfm_status pairs_open(struct pair_reader **reader, const char *source, const char *target, const char *tsv,
-                           struct tfm_error *err);
+enum tfm_status pairs_open(struct pair_reader **reader, const char *source, const char *target,
+                           const char *tsv, struct tfm_error *err);
 void pairs_close(struct pair_reader *reader);
 
-/* The next pair, replacing both strings; *more is false at the end. Two files of unequal length and a line without just
- * one tab are errors. */
+/* The next pair, replacing both strings; *more is false at the end. Two files of unequal length and a line
+ * without just one tab are errors. */
 enum tfm_status pairs_read(struct pair_reader *reader, struct str *source, struct str *target, bool *more,
                            struct tfm_error *err);
 

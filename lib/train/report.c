@@ -18,5 +18,6 @@ void report_note(const struct tfm_train_options *options, const char *format, ..
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    report_event(options, &(struct tfm_train_event){ .kind = TFM_EVENT_NOTE, .text = text, .seconds_left = -1 });
+    report_event(options,
+                 &(struct tfm_train_event){ .kind = TFM_EVENT_NOTE, .text = text, .seconds_left = -1 });
 }

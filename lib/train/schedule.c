@@ -1,6 +1,6 @@
 /*
- * schedule.c: intervals and the learning rate. All are functions of the point reached, so nothing about them needs to be
- * saved, and an interval may change from one run of a training to the next.
+ * schedule.c: intervals and the learning rate. All are functions of the point reached, so nothing about them
+ * needs to be saved, and an interval may change from one run of a training to the next.
  */
 #include "train/schedule.h"
 
@@ -9,12 +9,9 @@
 double schedule_amount(const struct schedule_point *point, enum tfm_unit unit)
 {
     switch (unit) {
-    case TFM_EPOCHS:
-        return point->epochs;
-    case TFM_TARGET_TOKENS:
-        return point->target_tokens;
-    case TFM_UPDATES:
-        break;
+    case TFM_EPOCHS: return point->epochs;
+    case TFM_TARGET_TOKENS: return point->target_tokens;
+    case TFM_UPDATES: break;
     }
     return (double)point->update;
 }

@@ -23,7 +23,9 @@ bool schedule_is_due(const struct tfm_interval *interval, const struct schedule_
 /* Whether the end is reached; an end at 0 never is. */
 bool schedule_is_over(const struct tfm_interval *end, const struct schedule_point *point);
 
-/* Linear rise to `peak` over the warm-up, then decay with the inverse square root (Vaswani et al. 2017, section 5.3). */
-double schedule_learn_rate(double peak, const struct tfm_interval *warmup, const struct schedule_point *point);
+/* Linear rise to `peak` over the warm-up, then decay with the inverse square root (Vaswani et al. 2017,
+ * section 5.3). */
+double schedule_learn_rate(double peak, const struct tfm_interval *warmup,
+                           const struct schedule_point *point);
 
 #endif

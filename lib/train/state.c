@@ -1,7 +1,7 @@
 /*
- * state.c: where a training stands, as JSON. Numbers are written with all their digits, so that a sum that is read goes
- * on as if it had never been written. The settings that decide every digit of a training are kept as the user knows
- * them, and compared one by one.
+ * state.c: where a training stands, as JSON. Numbers are written with all their digits, so that a sum that is
+ * read goes on as if it had never been written. The settings that decide every digit of a training are kept
+ * as the user knows them, and compared one by one.
  */
 #include "train/state.h"
 
@@ -48,14 +48,13 @@ enum tfm_status state_write(const struct train_state *s, const struct settings *
                             struct tfm_error *err)
 {
     /* json_pack takes over the "o" values, also when it fails. */
-    json_t *root = json_pack("{s:i, s:I, s:i, s:i, s:f, s:i, s:f, s:f, s:b, s:o, s:o, s:f, s:o}",
-                             "format_version", STATE_FORMAT_VERSION, "update", (json_int_t)s->update,
-                             "epoch", s->epoch, "batch", s->batch, "target_tokens", s->target_tokens,
-                             "lanes", s->n_lanes, "loss_sum", s->loss_sum, "loss_tokens", s->loss_tokens,
-                             "validation_is_due", (int)s->valid_is_due,
-                             "ce", score_to_json(&s->scores[METRIC_CE]),
-                             "bleu", score_to_json(&s->scores[METRIC_BLEU]),
-                             "seconds", s->seconds, "settings", settings_to_json(settings));
+    json_t *root =
+        json_pack("{s:i, s:I, s:i, s:i, s:f, s:i, s:f, s:f, s:b, s:o, s:o, s:f, s:o}", "format_version",
+                  STATE_FORMAT_VERSION, "update", (json_int_t)s->update, "epoch", s->epoch, "batch", s->batch,
+                  "target_tokens", s->target_tokens, "lanes", s->n_lanes, "loss_sum", s->loss_sum,
+                  "loss_tokens", s->loss_tokens, "validation_is_due", (int)s->valid_is_due, "ce",
+                  score_to_json(&s->scores[METRIC_CE]), "bleu", score_to_json(&s->scores[METRIC_BLEU]),
+                  "seconds", s->seconds, "settings", settings_to_json(settings));
     if (root == NULL)
         return err_set(err, TFM_ENOMEM, "no memory to write %s", path);
     enum tfm_status status = json_write(root, path, err);
@@ -83,10 +82,11 @@ static enum tfm_status check_settings(const json_t *root, const struct settings 
         const char *before;
         TRY(json_get_string(object, setting->name, &before, path, err));
         if (strcmp(before, setting->value) != 0)
-            return err_set(err, TFM_EINVAL,
-                           "the training in this folder began with %s %s, and now it is %s: it goes on only as it "
-                           "began; give the same again or name another --model (%s)",
-                           setting->name, before, setting->value, path);
+            return err_set(
+                err, TFM_EINVAL,
+                "the training in this folder began with %s %s, and now it is %s: it goes on only as it "
+                "began; give the same again or name another --model (%s)",
+                setting->name, before, setting->value, path);
     }
     return TFM_OK;
 }
@@ -97,8 +97,8 @@ static enum tfm_status read_fields(struct train_state *s, const struct settings 
     int version, update;
     TRY(json_get_int(root, "format_version", 1, INT_MAX, &version, path, err));
     if (version > STATE_FORMAT_VERSION)
-        return err_set(err, TFM_EFORMAT, "%s: written by a newer tfm (format version %d, this one reads %d)", path,
-                       version, STATE_FORMAT_VERSION);
+        return err_set(err, TFM_EFORMAT, "%s: written by a newer tfm (format version %d, this one reads %d)",
+                       path, version, STATE_FORMAT_VERSION);
     TRY(check_settings(root, settings, path, err));
     TRY(json_get_int(root, "update", 0, INT_MAX, &update, path, err));
     s->update = update;

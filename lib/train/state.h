@@ -14,15 +14,15 @@ struct score { /* of one metric */
 
 struct train_state { /* where a training stands; weights and moments apart */
     long update;
-    int epoch;              /* the running one, from 1 */
-    int batch;              /* the next of the epoch's batches */
-    double target_tokens;   /* in all */
+    int epoch;            /* the running one, from 1 */
+    int batch;            /* the next of the epoch's batches */
+    double target_tokens; /* in all */
     int n_lanes;
-    double loss_sum;        /* since the last progress report ... */
-    double loss_tokens;     /* ... over so many target tokens */
-    bool valid_is_due;      /* stopped before a validation that was due */
+    double loss_sum;    /* since the last progress report ... */
+    double loss_tokens; /* ... over so many target tokens */
+    bool valid_is_due;  /* stopped before a validation that was due */
     struct score scores[N_METRICS];
-    double seconds;         /* of training; the only value that differs from run to run */
+    double seconds; /* of training; the only value that differs from run to run */
 };
 
 /* What must not change when a training goes on, as the user would say it. */
@@ -45,7 +45,7 @@ void state_set(struct settings *settings, const char *name, const char *format, 
 /* Settings that are not those the file was written with are an error. */
 enum tfm_status state_read(struct train_state *state, const struct settings *settings, const char *path,
                            struct tfm_error *err);
-enum tfm_status state_write(const struct train_state *state, const struct settings *settings, const char *path,
-                            struct tfm_error *err);
+enum tfm_status state_write(const struct train_state *state, const struct settings *settings,
+                            const char *path, struct tfm_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * train_options.c: defaults, presets and sense of the options of a training. What is wrong is said in the words of
- * tfm-train(1), before any file is read.
+ * train_options.c: defaults, presets and sense of the options of a training. What is wrong is said in the
+ * words of tfm-train(1), before any file is read.
  */
 #include "train/train_options.h"
 
@@ -11,7 +11,7 @@
 
 #define MAX_THREADS 1024
 
-static const struct rates { /* what goes with a preset of config_preset, for corpora of up to some millions of pairs */
+static const struct rates { /* what goes with a preset, for corpora of up to some millions of pairs */
     const char *preset;
     double learn_rate, warmup; /* warm-up in updates */
 } rates[] = { { "tiny", 0.003, 1000 }, { "small", 0.001, 2000 }, { "base", 0.0007, 4000 } };
@@ -56,15 +56,19 @@ static enum tfm_status check_files(const struct tfm_train_options *o, struct tfm
     if (o->model == NULL || *o->model == '\0')
         return err_set(err, TFM_EINVAL, "no model folder to write is named (--model)");
     if ((o->source == NULL) != (o->target == NULL))
-        return err_set(err, TFM_EINVAL, "a corpus needs two files, source and target (--train-sets), or one --tsv file");
+        return err_set(err, TFM_EINVAL,
+                       "a corpus needs two files, source and target (--train-sets), or one --tsv file");
     if ((o->source != NULL) == (o->tsv != NULL))
-        return err_set(err, TFM_EINVAL, o->tsv == NULL ? "no corpus is named (--train-sets or --tsv)"
-                                                       : "give the corpus as --train-sets or as --tsv, not as both");
+        return err_set(err, TFM_EINVAL,
+                       o->tsv == NULL ? "no corpus is named (--train-sets or --tsv)"
+                                      : "give the corpus as --train-sets or as --tsv, not as both");
     if ((o->valid_source == NULL) != (o->valid_target == NULL))
-        return err_set(err, TFM_EINVAL, "a validation set needs two files, source and target (--valid-sets), or one of "
-                                        "tab-separated pairs");
+        return err_set(err, TFM_EINVAL,
+                       "a validation set needs two files, source and target (--valid-sets), or one of "
+                       "tab-separated pairs");
     if (o->valid_source != NULL && o->valid_tsv != NULL)
-        return err_set(err, TFM_EINVAL, "give the validation set as two files or as one of tab-separated pairs, not both");
+        return err_set(err, TFM_EINVAL,
+                       "give the validation set as two files or as one of tab-separated pairs, not both");
     return TFM_OK;
 }
 
@@ -91,8 +95,8 @@ static enum tfm_status check_numbers(const struct tfm_train_options *o, struct t
     };
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
         if (!(limits[i].value >= limits[i].min && limits[i].value <= limits[i].max))
-            return err_set(err, TFM_EINVAL, "%s is %g; it can be from %g to %g", limits[i].name, limits[i].value,
-                           limits[i].min, limits[i].max);
+            return err_set(err, TFM_EINVAL, "%s is %g; it can be from %g to %g", limits[i].name,
+                           limits[i].value, limits[i].min, limits[i].max);
     }
     if (strcmp(o->vocab_type, "unigram") != 0 && strcmp(o->vocab_type, "bpe") != 0)
         return err_set(err, TFM_EINVAL, "--vocab-type is \"%s\"; it can be unigram or bpe", o->vocab_type);
@@ -111,7 +115,8 @@ static enum tfm_status read_metrics(struct metric_list *metrics, const char *nam
                 return err_set(err, TFM_EINVAL, "--valid-metrics names %s twice", metric_names[m]);
         }
         if (m == N_METRICS)
-            return err_set(err, TFM_EINVAL, "--valid-metrics is \"%s\"; it can be ce, bleu or both with a comma between",
+            return err_set(err, TFM_EINVAL,
+                           "--valid-metrics is \"%s\"; it can be ce, bleu or both with a comma between",
                            names);
         metrics->list[metrics->n++] = (enum metric)m;
         name += len;
@@ -132,7 +137,8 @@ enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct
     if (resolved->preset == NULL)
         resolved->preset = rates[0].preset;
     if (!config_preset(&config, resolved->preset))
-        return err_set(err, TFM_EINVAL, "--preset is \"%s\"; it can be tiny, small or base", resolved->preset);
+        return err_set(err, TFM_EINVAL, "--preset is \"%s\"; it can be tiny, small or base",
+                       resolved->preset);
     if (resolved->valid_source != NULL || resolved->valid_tsv != NULL)
         TRY(read_metrics(metrics, resolved->valid_metrics != NULL ? resolved->valid_metrics : "", err));
     for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
@@ -158,8 +164,10 @@ void train_options_config(struct config *config, const struct tfm_train_options 
     const struct {
         int *field, value;
     } sizes[] = {
-        { &config->encoder_layers, options->encoder_layers }, { &config->decoder_layers, options->decoder_layers },
-        { &config->d_model, options->dim_model },             { &config->ffn_dim, options->dim_ffn },
+        { &config->encoder_layers, options->encoder_layers },
+        { &config->decoder_layers, options->decoder_layers },
+        { &config->d_model, options->dim_model },
+        { &config->ffn_dim, options->dim_ffn },
         { &config->heads, options->heads },
     };
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {

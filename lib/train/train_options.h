@@ -6,7 +6,11 @@
 
 #include "model/config.h"
 
-enum metric { METRIC_CE, METRIC_BLEU, N_METRICS };
+enum metric {
+    METRIC_CE,
+    METRIC_BLEU,
+    N_METRICS
+};
 
 struct metric_list {
     enum metric list[N_METRICS];
@@ -15,12 +19,13 @@ struct metric_list {
 
 const char *train_options_metric(enum metric metric); /* "ce", "bleu" */
 
-/* Copies the options, checks what the trainer relies on and puts the preset's learning rate and warm-up, and the number of
- * cores, in the place of zeros; `metrics` is empty without validation sets. */
+/* Copies the options, checks what the trainer relies on and puts the preset's learning rate and warm-up, and
+ * the number of cores, in the place of zeros; `metrics` is empty without validation sets. */
 enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct metric_list *metrics,
                                       const struct tfm_train_options *options, struct tfm_error *err);
 
-/* The architecture: the preset's, with the parts that options name replaced. Sizes of vocabularies are not its matter. */
+/* The architecture: the preset's, with the parts that options name replaced. Sizes of vocabularies are not
+ * its matter. */
 void train_options_config(struct config *config, const struct tfm_train_options *options);
 
 #endif

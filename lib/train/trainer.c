@@ -1,8 +1,8 @@
 /*
- * trainer.c: the training loop. An update: a batch in lanes, forward and back (lanes.c); the gradients summed, clipped and
- * applied (optimizer.c). Between updates, when they are due: progress, validation, checkpoint. Everything that decides a
- * digit is in the weights, the moments and the state, and those are what a checkpoint holds; so a training that was
- * stopped or killed goes on as if it had not been.
+ * trainer.c: the training loop. An update: a batch in lanes, forward and back (lanes.c); the gradients
+ * summed, clipped and applied (optimizer.c). Between updates, when they are due: progress, validation,
+ * checkpoint. Everything that decides a digit is in the weights, the moments and the state, and those are
+ * what a checkpoint holds; so a training that was stopped or killed goes on as if it had not been.
  */
 #include "train/trainer.h"
 
@@ -20,11 +20,12 @@ struct trainer {
     struct training *t;
     const struct train_callbacks *callbacks;
     bool save_is_due;
-    bool is_saved;          /* the state is on disk as it is */
-    long validated_update;  /* -1: none in this run */
+    bool is_saved;                    /* the state is on disk as it is */
+    long validated_update;            /* -1: none in this run */
     double learn_rate, gradient_norm; /* of the last update */
     double busy_seconds, busy_tokens; /* of updates since the last report; tokens of both sides */
-    struct schedule_point first;      /* where this run began */
+    struct schedule_point first;      /* where this run began ... */
+    double began;                     /* ... and when */
 };
 
 static double seconds(const struct training *t)
@@ -37,10 +38,15 @@ static double seconds(const struct training *t)
 static struct tfm_train_event event_of(const struct trainer *r, enum tfm_event_kind kind)
 {
     const struct training *t = r->t;
-    return (struct tfm_train_event){ .kind = kind, .update = t->state.update, .epoch = t->state.epoch,
-                                     .sentences = t->epoch_pairs, .target_tokens = t->state.target_tokens,
-                                     .learn_rate = r->learn_rate, .gradient_norm = r->gradient_norm,
-                                     .seconds = seconds(t), .seconds_left = -1 };
+    return (struct tfm_train_event){ .kind = kind,
+                                     .update = t->state.update,
+                                     .epoch = t->state.epoch,
+                                     .sentences = t->epoch_pairs,
+                                     .target_tokens = t->state.target_tokens,
+                                     .learn_rate = r->learn_rate,
+                                     .gradient_norm = r->gradient_norm,
+                                     .seconds = seconds(t),
+                                     .seconds_left = -1 };
 }
 
 /* At the pace of this run, up to --after. */
@@ -51,7 +57,7 @@ static double seconds_left(const struct trainer *r)
     double done = now - schedule_amount(&r->first, after->unit);
     if (!(after->amount > 0) || !(done > 0))
         return -1;
-    return fmax(0, after->amount - now) / done * (training_clock() - r->t->started);
+    return fmax(0, after->amount - now) / done * (training_clock() - r->began);
 }
 
 static void report_progress(struct trainer *r)
@@ -66,19 +72,36 @@ static void report_progress(struct trainer *r)
     r->busy_seconds = r->busy_tokens = 0;
 }
 
+static void report_saved(const struct trainer *r)
+{
+    char folder[4096];
+    snprintf(folder, sizeof(folder), "%s/checkpoint-%ld", r->t->checkpoints.folder.data, r->t->state.update);
+    struct tfm_train_event event = event_of(r, TFM_EVENT_SAVED);
+    event.text = folder;
+    report_event(&r->t->options, &event);
+}
+
 /* ---- an update ---- */
 
 static struct lanes_run how_to_run(const struct training *t, const struct net *net, long update)
 {
-    return (struct lanes_run){ .corpus = &t->corpus, .net = net, .kern = t->kern, .pool = t->pool,
-                               .smoothing = t->options.label_smoothing, .seed = t->options.seed,
+    return (struct lanes_run){ .corpus = &t->corpus,
+                               .net = net,
+                               .kern = t->kern,
+                               .pool = t->pool,
+                               .smoothing = t->options.label_smoothing,
+                               .seed = t->options.seed,
                                .update_seed = rng_key(t->options.seed, (uint64_t)update, 0, RANDOM_DROPOUT) };
 }
 
-static enum tfm_status check_loss(const struct trainer *r, long update, double loss, double norm, struct tfm_error *err)
+static enum tfm_status check_loss(const struct trainer *r, long update, double loss, double norm,
+                                  struct tfm_error *err)
 {
     const struct training *t = r->t;
-    struct diverge found = { .update = update, .loss = loss, .gradient_norm = norm, .vocab_size = t->config.vocab_size,
+    struct diverge found = { .update = update,
+                             .loss = loss,
+                             .gradient_norm = norm,
+                             .vocab_size = t->config.vocab_size,
                              .learn_rate = t->options.learn_rate };
     char saved[4096];
     if (t->saved_update >= 0) {
@@ -98,7 +121,8 @@ static const int *next_batch(struct training *t, int *n)
     return batch_pairs(&t->plan, t->state.batch++, n);
 }
 
-static void count_tokens(const struct training *t, const int *pairs, int n, double *n_source, double *n_target)
+static void count_tokens(const struct training *t, const int *pairs, int n, double *n_source,
+                         double *n_target)
 {
     *n_source = *n_target = 0;
     for (int i = 0; i < n; i++) {
@@ -112,7 +136,8 @@ static void apply_gradient(struct trainer *r, double n_target)
     struct training *t = r->t;
     double clip = t->options.clip_norm;
     r->learn_rate = schedule_learn_rate(t->options.learn_rate, &t->options.lr_warmup, &t->point);
-    struct optimizer_step step = { .update = t->state.update, .learn_rate = r->learn_rate,
+    struct optimizer_step step = { .update = t->state.update,
+                                   .learn_rate = r->learn_rate,
                                    .gradient_scale = 1 / n_target,
                                    .average_rate = t->options.exponential_smoothing };
     if (clip > 0 && r->gradient_norm > clip)
@@ -156,14 +181,17 @@ static enum tfm_status run_update(struct trainer *r, struct tfm_error *err)
 
 /* ---- saving ---- */
 
-static enum tfm_status export_judged(const struct trainer *r, const struct train_state *state, struct tfm_error *err)
+static const bool no_best[N_METRICS]; /* all false */
+
+static enum tfm_status export_judged(const struct trainer *r, const struct train_state *state,
+                                     struct tfm_error *err)
 {
     const struct training *t = r->t;
-    return export_model(&t->options, &t->config, &t->params, training_judged(t), state, &t->point, &t->corpus, t->pool,
-                        err);
+    return export_model(&t->options, &t->config, &t->params, training_judged(t), state, &t->point, &t->corpus,
+                        t->pool, err);
 }
 
-/* An update is checked by the loss of the next one; before a save, the last batch is run once more instead. */
+/* An update is checked by the loss of the next one; before a save, its own batch is run once more instead. */
 static enum tfm_status check_weights(struct trainer *r, struct tfm_error *err)
 {
     struct training *t = r->t;
@@ -178,36 +206,60 @@ static enum tfm_status check_weights(struct trainer *r, struct tfm_error *err)
     return check_loss(r, t->state.update, sum.loss / n_target, 0, err);
 }
 
-static enum tfm_status save(struct trainer *r, struct tfm_error *err)
-{
-    struct training *t = r->t;
-    bool is_rewrite = t->saved_update == t->state.update;
-    r->save_is_due = false;
-    if (r->is_saved)
-        return TFM_OK;
-    if (!is_rewrite)
-        TRY(check_weights(r, err));
-    t->state.seconds = seconds(t);
-    TRY(checkpoint_write(&t->checkpoints, &t->state, &t->settings, &t->params, &t->optimizer, is_rewrite, t->pool,
-                         err));
-    t->saved_update = t->state.update;
-    r->is_saved = true;
-
-    char folder[4096];
-    snprintf(folder, sizeof(folder), "%s/checkpoint-%ld", t->checkpoints.folder.data, t->state.update);
-    struct tfm_train_event event = event_of(r, TFM_EVENT_SAVED);
-    event.text = folder;
-    report_event(&t->options, &event);
-    /* Without a validation the latest is the best. */
-    return t->metrics.n == 0 ? export_judged(r, &t->state, err) : TFM_OK;
-}
-
-/* ---- validation ---- */
-
 static enum metric deciding_metric(const struct training *t)
 {
     return t->metrics.list[t->metrics.n - 1];
 }
+
+/* Gives the checkpoint the names it has earned, and exports the model if it is the best by the deciding
+ * metric. */
+static enum tfm_status keep_best(struct trainer *r, const struct train_state *state, const bool *is_best,
+                                 struct tfm_error *err)
+{
+    const struct training *t = r->t;
+    for (int i = 0; i < t->metrics.n; i++) {
+        enum metric metric = t->metrics.list[i];
+        char link[32];
+        snprintf(link, sizeof(link), "best-%s", train_options_metric(metric));
+        if (is_best[metric])
+            TRY(checkpoint_link(&t->checkpoints, link, state->update, err));
+        if (is_best[metric] && metric == deciding_metric(t))
+            TRY(export_judged(r, state, err));
+    }
+    return TFM_OK;
+}
+
+/* Everything is written before the state counts (the name `last`, or a new state.json where that name is
+ * given already): a training killed on the way goes on from before, and does the same again. is_best
+ * [N_METRICS] comes from a validation of this update; all false without. */
+static enum tfm_status save(struct trainer *r, const bool *is_best, struct tfm_error *err)
+{
+    struct training *t = r->t;
+    struct train_state *s = &t->state;
+    bool is_rewrite = t->saved_update == s->update;
+    r->save_is_due = false;
+    if (r->is_saved)
+        return TFM_OK;
+    s->seconds = seconds(t);
+    if (!is_rewrite) {
+        TRY(check_weights(r, err));
+        TRY(checkpoint_write(&t->checkpoints, s, &t->settings, &t->params, &t->optimizer, t->pool, err));
+    }
+    TRY(keep_best(r, s, is_best, err));
+    if (t->metrics.n == 0) /* without a validation the latest is the best */
+        TRY(export_judged(r, s, err));
+    if (is_rewrite)
+        TRY(checkpoint_rewrite(&t->checkpoints, s, &t->settings, err));
+    else
+        TRY(checkpoint_link(&t->checkpoints, "last", s->update, err));
+    t->saved_update = s->update;
+    r->is_saved = true;
+    TRY(checkpoint_prune(&t->checkpoints, err));
+    report_saved(r);
+    return TFM_OK;
+}
+
+/* ---- validation ---- */
 
 static bool judge(struct score *score, enum metric metric, double value)
 {
@@ -221,13 +273,14 @@ static bool judge(struct score *score, enum metric metric, double value)
 }
 
 /* Validates the weights; state's scores and is_best [N_METRICS] tell what came out. */
-static enum tfm_status validate(struct trainer *r, struct train_state *state, bool *is_best, struct tfm_error *err)
+static enum tfm_status validate(struct trainer *r, struct train_state *state, bool *is_best,
+                                struct tfm_error *err)
 {
     struct training *t = r->t;
     double values[N_METRICS];
     struct lanes_run how = how_to_run(t, &t->judged_net, state->update);
-    TRY(validate_run(values, &t->validate, &t->lanes, &how, &t->config, &t->judged_weights, &t->vocab, r->callbacks,
-                     err));
+    TRY(validate_run(values, &t->validate, &t->lanes, &how, &t->config, &t->judged_weights, &t->vocab,
+                     r->callbacks, err));
     for (int i = 0; i < t->metrics.n; i++) {
         enum metric metric = t->metrics.list[i];
         struct score *score = &state->scores[metric];
@@ -243,25 +296,6 @@ static enum tfm_status validate(struct trainer *r, struct train_state *state, bo
     return TFM_OK;
 }
 
-/* Keeps the checkpoint under the names it has earned, and the model if it is the best by the deciding metric. */
-static enum tfm_status keep_best(struct trainer *r, const struct train_state *state, const bool *is_best,
-                                 struct tfm_error *err)
-{
-    struct training *t = r->t;
-    for (int i = 0; i < t->metrics.n; i++) {
-        enum metric metric = t->metrics.list[i];
-        if (!is_best[metric])
-            continue;
-        char link[32];
-        snprintf(link, sizeof(link), "best-%s", train_options_metric(metric));
-        TRY(save(r, err));
-        TRY(checkpoint_link(&t->checkpoints, link, state->update, err));
-        if (metric == deciding_metric(t))
-            TRY(export_judged(r, state, err));
-    }
-    return TFM_OK;
-}
-
 static enum tfm_status run_validation(struct trainer *r, struct tfm_error *err)
 {
     struct training *t = r->t;
@@ -269,7 +303,9 @@ static enum tfm_status run_validation(struct trainer *r, struct tfm_error *err)
     t->state.valid_is_due = false;
     r->is_saved = false;
     TRY(validate(r, &t->state, is_best, err));
-    return keep_best(r, &t->state, is_best, err);
+    for (int i = 0; i < N_METRICS; i++)
+        r->save_is_due = r->save_is_due || is_best[i];
+    return r->save_is_due ? save(r, is_best, err) : TFM_OK;
 }
 
 /* ---- the ends ---- */
@@ -284,8 +320,9 @@ static enum tfm_status stop(struct trainer *r, struct tfm_error *err)
     struct training *t = r->t;
     if (t->state.update == 0)
         return err_set(err, TFM_ESTOPPED, "stopped before the first update; nothing was to be saved");
-    TRY(save(r, err));
-    return err_set(err, TFM_ESTOPPED, "stopped after update %ld; saved as %s/checkpoint-%ld: the same command goes on",
+    TRY(save(r, no_best, err));
+    return err_set(err, TFM_ESTOPPED,
+                   "stopped after update %ld; saved as %s/checkpoint-%ld: the same command goes on",
                    t->state.update, t->checkpoints.folder.data, t->state.update);
 }
 
@@ -301,21 +338,23 @@ static bool is_finished(const struct trainer *r)
     return is_stalled(r) || schedule_is_over(&r->t->options.after, &r->t->point);
 }
 
-/* A validation at the end belongs to this end and not to the training, which may go on some day (with a later --after) as
- * if it had never ended: its scores decide what is kept and exported, and the saved state does not know them. */
+/* A validation at the end belongs to this end and not to the training, which may go on some day (with a later
+ * --after) as if it had never ended: its scores decide what is kept and exported, and the saved state does
+ * not know them. */
 static enum tfm_status finish(struct trainer *r, struct tfm_error *err)
 {
     struct training *t = r->t;
-    TRY(save(r, err));
+    TRY(save(r, no_best, err));
     if (is_stalled(r))
-        report_note(&t->options, "stopped early: %d validations without a better %s", t->options.early_stopping,
-                    train_options_metric(deciding_metric(t)));
+        report_note(&t->options, "stopped early: %d validations without a better %s",
+                    t->options.early_stopping, train_options_metric(deciding_metric(t)));
     if (t->metrics.n == 0 || r->validated_update == t->state.update)
         return TFM_OK;
     struct train_state state = t->state;
     bool is_best[N_METRICS] = { false };
     TRY(validate(r, &state, is_best, err));
-    return keep_best(r, &state, is_best, err);
+    TRY(keep_best(r, &state, is_best, err));
+    return checkpoint_prune(&t->checkpoints, err);
 }
 
 /* There is nothing left to be trained. */
@@ -344,7 +383,7 @@ static enum tfm_status train(struct trainer *r, struct tfm_error *err)
         if (r->t->state.valid_is_due)
             TRY(run_validation(r, err));
         if (r->save_is_due)
-            TRY(save(r, err));
+            TRY(save(r, no_best, err));
         if (is_finished(r))
             return finish(r, err);
         TRY(run_update(r, err));
@@ -360,9 +399,11 @@ enum tfm_status trainer_run(const struct tfm_train_options *options, const struc
     struct trainer r = { .t = t, .callbacks = callbacks, .validated_update = -1 };
     enum tfm_status status = training_open(t, options, err);
     r.first = t->point;
+    r.began = training_clock();
     r.is_saved = t->has_resumed;
     if (status == TFM_OK)
-        status = t->has_resumed && is_finished(&r) && !t->state.valid_is_due ? export_again(&r, err) : train(&r, err);
+        status = t->has_resumed && is_finished(&r) && !t->state.valid_is_due ? export_again(&r, err)
+                                                                             : train(&r, err);
     training_release(t);
     mem_free(t);
     return status;

@@ -1,7 +1,7 @@
 /*
- * training.c: opens a training: options, checkpoints, vocabularies, corpus, model, optimiser, in the order in which a
- * mistake is found soonest. A training that the folder holds already goes on: with its vocabularies, its lanes and its
- * last checkpoint, after a check that whatever decides its digits is as it was.
+ * training.c: opens a training: options, checkpoints, vocabularies, corpus, model, optimiser, in the order in
+ * which a mistake is found soonest. A training that the folder holds already goes on: with its vocabularies,
+ * its lanes and its last checkpoint, after a check that whatever decides its digits is as it was.
  */
 #include "train/training.h"
 
@@ -30,15 +30,22 @@ const real *training_judged(const struct training *t)
 
 /* ---- the folder ---- */
 
-/* A finished model that nobody can go on with must not be overwritten. */
+/* A finished model that nobody can go on with must not be overwritten. (A training that was killed early
+ * leaves a checkpoint without a name; it begins again.) */
 static enum tfm_status check_folder(const struct training *t, struct tfm_error *err)
 {
+    bool is_empty;
+    TRY(checkpoint_is_empty(&t->checkpoints, &is_empty, err));
+    if (!is_empty)
+        return TFM_OK;
     struct str path = { 0 };
     enum tfm_status status = path_join(&path, t->options.model, "config.json", err);
     if (status == TFM_OK && file_exists(path.data))
-        status = err_set(err, TFM_EINVAL,
-                         "%s holds a model but no checkpoints to go on from, and a new training would overwrite it: name "
-                         "another --model, or remove that folder", t->options.model);
+        status = err_set(
+            err, TFM_EINVAL,
+            "%s holds a model but no checkpoints to go on from, and a new training would overwrite it: name "
+            "another --model, or remove that folder",
+            t->options.model);
     str_release(&path);
     return status;
 }
@@ -77,13 +84,16 @@ static enum tfm_status open_data(struct training *t, struct tfm_error *err)
     const struct corpus *c = &t->corpus;
     long n_read = c->n + c->n_empty + c->n_long;
     if (c->n == 0)
-        return err_set(err, TFM_EFORMAT,
-                       "%s: no pair to train on: of %ld read, %ld are empty on a side and %ld longer than %d pieces "
-                       "(--max-length)",
-                       o->tsv != NULL ? o->tsv : o->source, n_read, c->n_empty, c->n_long, o->max_length);
-    report_note(o, "corpus: %d of %ld pairs, %zu source and %zu target pieces; left out: %ld empty on a side, %ld longer "
-                   "than %d pieces (--max-length)",
-                c->n, n_read, c->source.start[c->n], c->target.start[c->n], c->n_empty, c->n_long, o->max_length);
+        return err_set(
+            err, TFM_EFORMAT,
+            "%s: no pair to train on: of %ld read, %ld are empty on a side and %ld longer than %d pieces "
+            "(--max-length)",
+            o->tsv != NULL ? o->tsv : o->source, n_read, c->n_empty, c->n_long, o->max_length);
+    report_note(o,
+                "corpus: %d of %ld pairs, %zu source and %zu target pieces; left out: %ld empty on a side, "
+                "%ld longer than %d pieces (--max-length)",
+                c->n, n_read, c->source.start[c->n], c->target.start[c->n], c->n_empty, c->n_long,
+                o->max_length);
     TRY(batch_plan_init(&t->plan, c->n, err));
     return validate_open(&t->validate, &t->metrics, &t->vocab, o, t->pool, err);
 }
@@ -152,8 +162,8 @@ static enum tfm_status open_model(struct training *t, struct tfm_error *err)
     net_bind(&t->net, c, &t->weights);
     net_bind(&t->judged_net, c, &t->judged_weights);
     report_note(&t->options, "model: %d+%d layers, width %d, %d and %d pieces, %zu parameters; %d lane%s",
-                c->encoder_layers, c->decoder_layers, c->d_model, c->source_vocab_size, c->vocab_size, t->params.size,
-                t->state.n_lanes, t->state.n_lanes == 1 ? "" : "s");
+                c->encoder_layers, c->decoder_layers, c->d_model, c->source_vocab_size, c->vocab_size,
+                t->params.size, t->state.n_lanes, t->state.n_lanes == 1 ? "" : "s");
     return lanes_init(&t->lanes, t->state.n_lanes, t->options.threads, c, t->params.size, err);
 }
 
@@ -184,8 +194,8 @@ static enum tfm_status find_place(struct training *t, struct tfm_error *err)
     s->batch = 0;
     training_plan_epoch(t);
     if (batch > t->plan.n)
-        return err_set(err, TFM_EFORMAT, "%s/last/state.json: batch %d of an epoch that has %d", t->checkpoints.folder.data,
-                       batch, t->plan.n);
+        return err_set(err, TFM_EFORMAT, "%s/last/state.json: batch %d of an epoch that has %d",
+                       t->checkpoints.folder.data, batch, t->plan.n);
     s->batch = batch;
     training_plan_epoch(t);
     training_set_point(t);
@@ -194,7 +204,8 @@ static enum tfm_status find_place(struct training *t, struct tfm_error *err)
 
 /* ---- the whole ---- */
 
-enum tfm_status training_open(struct training *t, const struct tfm_train_options *options, struct tfm_error *err)
+enum tfm_status training_open(struct training *t, const struct tfm_train_options *options,
+                              struct tfm_error *err)
 {
     enum cpu_tier tier;
     t->checkpoints.lock = -1;

@@ -17,15 +17,17 @@ struct training {
     /* what it learns from */
     struct vocab vocab;
     struct corpus corpus;
-    struct batch_plan plan;   /* of the running epoch */
+    struct batch_plan plan; /* of the running epoch */
     struct validate validate;
 
     /* what it learns */
     struct config config;
     struct params params;
     struct optimizer optimizer;
-    struct weights weights, judged_weights; /* trained; validated and exported (the running mean, where there is one) */
-    struct net net, judged_net;
+    struct weights weights;
+    struct net net;
+    struct weights judged_weights; /* validated and exported: the running mean, where there is one */
+    struct net judged_net;
     struct lanes lanes;
 
     /* where it stands */
@@ -33,15 +35,15 @@ struct training {
     struct settings settings;
     struct train_state state;
     struct schedule_point point;
-    long epoch_pairs;         /* pairs seen in the running epoch */
+    long epoch_pairs; /* pairs seen in the running epoch */
     bool has_resumed;
-    long saved_update;        /* of the last checkpoint; -1: none */
-    double seconds_before;    /* of training, in earlier runs */
-    double started;           /* clock */
+    long saved_update;     /* of the last checkpoint; -1: none */
+    double seconds_before; /* of training, in earlier runs */
+    double started;        /* clock */
 };
 
-/* Opens everything, fresh or as the model folder's last checkpoint has it. `training` is zeroed memory; it is to be
- * released also after a failure. */
+/* Opens everything, fresh or as the model folder's last checkpoint has it. `training` is zeroed memory; it is
+ * to be released also after a failure. */
 enum tfm_status training_open(struct training *training, const struct tfm_train_options *options,
                               struct tfm_error *err);
 void training_release(struct training *training);

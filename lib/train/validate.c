@@ -1,7 +1,7 @@
 /*
- * validate.c: judges weights on the validation set. Cross-entropy is the mean of -log p over all target tokens, without
- * label smoothing and dropout (pairs that are empty or over --max-length are left out); BLEU compares translations of all
- * lines, made as `tfm translate` would make them, with the other side.
+ * validate.c: judges weights on the validation set. Cross-entropy is the mean of -log p over all target
+ * tokens, without label smoothing and dropout (pairs that are empty or over --max-length are left out); BLEU
+ * compares translations of all lines, made as `tfm translate` would make them, with the other side.
  */
 #include "train/validate.h"
 
@@ -21,8 +21,9 @@ static enum tfm_status read_set(struct validate *v, const struct tfm_train_optio
     return status == TFM_OK ? corpus_add(&v->corpus, &v->text, pool, err) : status;
 }
 
-enum tfm_status validate_open(struct validate *v, const struct metric_list *metrics, const struct vocab *vocab,
-                              const struct tfm_train_options *o, struct pool *pool, struct tfm_error *err)
+enum tfm_status validate_open(struct validate *v, const struct metric_list *metrics,
+                              const struct vocab *vocab, const struct tfm_train_options *o, struct pool *pool,
+                              struct tfm_error *err)
 {
     *v = (struct validate){ .metrics = *metrics };
     if (metrics->n == 0)
@@ -31,15 +32,19 @@ enum tfm_status validate_open(struct validate *v, const struct metric_list *metr
     if (status == TFM_OK)
         status = read_set(v, o, pool, err);
     if (status == TFM_OK && v->corpus.n == 0)
-        status = err_set(err, TFM_EFORMAT, "the validation set %s has no pair to be scored: of %zu, %ld are empty on a "
+        status = err_set(err, TFM_EFORMAT,
+                         "the validation set %s has no pair to be scored: of %zu, %ld are empty on a "
                          "side and %ld longer than %d pieces (--max-length)",
                          o->valid_tsv != NULL ? o->valid_tsv : o->valid_source, v->text.n, v->corpus.n_empty,
                          v->corpus.n_long, o->max_length);
     if (status != TFM_OK)
         validate_release(v);
     else if (v->corpus.n_empty + v->corpus.n_long > 0)
-        report_note(o, "validation set: %zu pairs; cross-entropy leaves out %ld empty on a side and %ld longer than %d "
-                       "pieces (--max-length)", v->text.n, v->corpus.n_empty, v->corpus.n_long, o->max_length);
+        report_note(
+            o,
+            "validation set: %zu pairs; cross-entropy leaves out %ld empty on a side and %ld longer than %d "
+            "pieces (--max-length)",
+            v->text.n, v->corpus.n_empty, v->corpus.n_long, o->max_length);
     return status;
 }
 
@@ -65,20 +70,22 @@ static enum tfm_status cross_entropy(double *value, const struct validate *v, st
 
 /* Translates all lines and scores them. */
 static enum tfm_status score_lines(double *value, const struct validate *v, const struct net *net,
-                                   const struct vocab *vocab, const struct train_callbacks *callbacks, int threads,
-                                   const char **lines, char **texts, struct tfm_error *err)
+                                   const struct vocab *vocab, const struct train_callbacks *callbacks,
+                                   int threads, const char **lines, char **texts, struct tfm_error *err)
 {
     size_t n = v->text.n;
     for (size_t i = 0; i < n; i++)
         lines[i] = pairs_source(&v->text, i);
-    TRY(callbacks->translate(callbacks->user, net, vocab->source, vocab->target, lines, n, threads, texts, err));
+    TRY(callbacks->translate(callbacks->user, net, vocab->source, vocab->target, lines, n, threads, texts,
+                             err));
     for (size_t i = 0; i < n; i++)
         lines[i] = pairs_target(&v->text, i);
     return bleu_score((const char *const *)texts, lines, n, value, err);
 }
 
-static enum tfm_status bleu(double *value, const struct validate *v, struct net *net, const struct vocab *vocab,
-                            const struct train_callbacks *callbacks, int threads, struct tfm_error *err)
+static enum tfm_status bleu(double *value, const struct validate *v, struct net *net,
+                            const struct vocab *vocab, const struct train_callbacks *callbacks, int threads,
+                            struct tfm_error *err)
 {
     size_t n = v->text.n;
     real *packed = mem_alloc(net_packed_size(net) * sizeof(real), err);
@@ -98,9 +105,9 @@ static enum tfm_status bleu(double *value, const struct validate *v, struct net 
 }
 
 enum tfm_status validate_run(double *values, const struct validate *v, struct lanes *lanes,
-                             const struct lanes_run *how, const struct config *config, const struct weights *weights,
-                             const struct vocab *vocab, const struct train_callbacks *callbacks,
-                             struct tfm_error *err)
+                             const struct lanes_run *how, const struct config *config,
+                             const struct weights *weights, const struct vocab *vocab,
+                             const struct train_callbacks *callbacks, struct tfm_error *err)
 {
     enum tfm_status status = TFM_OK;
     for (int i = 0; i < v->metrics.n && status == TFM_OK; i++) {

@@ -1,5 +1,6 @@
 /*
- * validate.h: the quality of a model on held-out pairs: cross-entropy a target token, and BLEU of real translations.
+ * validate.h: the quality of a model on held-out pairs: cross-entropy a target token, and BLEU of real
+ * translations.
  */
 #ifndef TFM_TRAIN_VALIDATE_H
 #define TFM_TRAIN_VALIDATE_H
@@ -16,16 +17,17 @@ struct validate {
 };
 
 /* Reads the validation set; without metrics there is none. */
-enum tfm_status validate_open(struct validate *validate, const struct metric_list *metrics, const struct vocab *vocab,
-                              const struct tfm_train_options *options, struct pool *pool, struct tfm_error *err);
+enum tfm_status validate_open(struct validate *validate, const struct metric_list *metrics,
+                              const struct vocab *vocab, const struct tfm_train_options *options,
+                              struct pool *pool, struct tfm_error *err);
 void validate_release(struct validate *validate);
 
-/* values [N_METRICS]: those of the metrics asked for. `how` holds the net to be judged, plain; its weights are bound
- * anew and packed for translating. */
+/* values [N_METRICS]: those of the metrics asked for. `how` holds the net to be judged, plain; its weights
+ * are bound anew and packed for translating. */
 enum tfm_status validate_run(double *values, const struct validate *validate, struct lanes *lanes,
-                             const struct lanes_run *how, const struct config *config, const struct weights *weights,
-                             const struct vocab *vocab, const struct train_callbacks *callbacks,
-                             struct tfm_error *err);
+                             const struct lanes_run *how, const struct config *config,
+                             const struct weights *weights, const struct vocab *vocab,
+                             const struct train_callbacks *callbacks, struct tfm_error *err);
 
 bool validate_is_better(enum metric metric, double value, double than);
 

@@ -1,8 +1,8 @@
 /*
- * vocab.c: where a training's vocabularies come from. Given ones are copied byte for byte; without them, those that lie in
- * the model folder serve; else SentencePiece learns them from the corpus, both sides jointly for tied embeddings. For that
- * the corpus is written as plain text first, whatever it comes as (gzip, tab-separated, a pipe), and read from there
- * afterwards, so that each source is read once.
+ * vocab.c: where a training's vocabularies come from. Given ones are copied byte for byte; without them,
+ * those that lie in the model folder serve; else SentencePiece learns them from the corpus, both sides
+ * jointly for tied embeddings. For that the corpus is written as plain text first, whatever it comes as
+ * (gzip, tab-separated, a pipe), and read from there afterwards, so that each source is read once.
  */
 #include "train/vocab.h"
 
@@ -57,21 +57,24 @@ static enum tfm_status check_same(const char *path, const struct bytes *given, c
     bool is_same = same_bytes(&found, given);
     mem_free(found.data);
     if (!is_same)
-        return err_set(err, TFM_EINVAL,
-                       "the training in this folder began with another vocabulary (%s) than %s: leave --vocabs out to "
-                       "go on, or name another --model",
-                       path, given_path);
+        return err_set(
+            err, TFM_EINVAL,
+            "the training in this folder began with another vocabulary (%s) than %s: leave --vocabs out to "
+            "go on, or name another --model",
+            path, given_path);
     return TFM_OK;
 }
 
-static enum tfm_status place_file(const char *path, const struct bytes *given, const char *given_path, bool goes_on,
-                                  struct tfm_error *err)
+static enum tfm_status place_file(const char *path, const struct bytes *given, const char *given_path,
+                                  bool goes_on, struct tfm_error *err)
 {
-    return goes_on ? check_same(path, given, given_path, err) : file_write(path, given->data, given->size, err);
+    return goes_on ? check_same(path, given, given_path, err)
+                   : file_write(path, given->data, given->size, err);
 }
 
-static enum tfm_status place_given(const struct paths *paths, const struct bytes *source, const struct bytes *target,
-                                   const struct tfm_train_options *options, bool goes_on, struct tfm_error *err)
+static enum tfm_status place_given(const struct paths *paths, const struct bytes *source,
+                                   const struct bytes *target, const struct tfm_train_options *options,
+                                   bool goes_on, struct tfm_error *err)
 {
     const char *source_path = options->source_vocab, *target_path = options->target_vocab;
     if (same_bytes(source, target))
@@ -96,8 +99,8 @@ static enum tfm_status check_vocabulary(const char *path, struct tfm_error *err)
     return TFM_OK;
 }
 
-static enum tfm_status take_given(const struct paths *paths, const struct tfm_train_options *options, bool goes_on,
-                                  struct tfm_error *err)
+static enum tfm_status take_given(const struct paths *paths, const struct tfm_train_options *options,
+                                  bool goes_on, struct tfm_error *err)
 {
     struct bytes source = { 0 }, target = { 0 };
     enum tfm_status status = check_vocabulary(options->source_vocab, err);
@@ -156,7 +159,8 @@ static enum tfm_status close_text(FILE *file, const char *path, enum tfm_status 
 }
 
 /* Writes the corpus as two plain files. */
-static enum tfm_status write_text(struct vocab *vocab, const struct tfm_train_options *options, struct tfm_error *err)
+static enum tfm_status write_text(struct vocab *vocab, const struct tfm_train_options *options,
+                                  struct tfm_error *err)
 {
     FILE *source = NULL, *target = NULL;
     struct pair_reader *reader = NULL;
@@ -190,16 +194,19 @@ static enum tfm_status name_text(struct vocab *vocab, const char *folder, struct
 static enum tfm_status train_one(const char *model_path, const char *const *files, int n_files,
                                  const struct tfm_train_options *options, struct tfm_error *err)
 {
-    struct spm_train_options how = { .files = files, .n_files = n_files, .model_path = model_path,
-                                     .vocab_size = options->vocab_size, .type = options->vocab_type,
+    struct spm_train_options how = { .files = files,
+                                     .n_files = n_files,
+                                     .model_path = model_path,
+                                     .vocab_size = options->vocab_size,
+                                     .type = options->vocab_type,
                                      .threads = options->threads };
     report_note(options, "training the vocabulary %s (%s, up to %d pieces)", model_path, options->vocab_type,
                 options->vocab_size);
     return spm_train(&how, err);
 }
 
-static enum tfm_status train(struct vocab *vocab, const struct paths *paths, const struct tfm_train_options *options,
-                             struct tfm_error *err)
+static enum tfm_status train(struct vocab *vocab, const struct paths *paths,
+                             const struct tfm_train_options *options, struct tfm_error *err)
 {
     vocab->has_text = true;
     TRY(write_text(vocab, options, err));
@@ -213,7 +220,8 @@ static enum tfm_status train(struct vocab *vocab, const struct paths *paths, con
 /* ---- opening ---- */
 
 static enum tfm_status prepare_files(struct vocab *vocab, const struct paths *paths,
-                                     const struct tfm_train_options *options, bool goes_on, struct tfm_error *err)
+                                     const struct tfm_train_options *options, bool goes_on,
+                                     struct tfm_error *err)
 {
     if (options->source_vocab != NULL)
         return take_given(paths, options, goes_on, err);
@@ -223,8 +231,8 @@ static enum tfm_status prepare_files(struct vocab *vocab, const struct paths *pa
         return TFM_OK;
     if (!has_shared && !(has_both && options->tie != TFM_TIE_ALL))
         return train(vocab, paths, options, err);
-    report_note(options, "the vocabular%s in %s serve%s", has_shared ? "y " SHARED_FILE : "ies", options->model,
-                has_shared ? "s" : "");
+    report_note(options, "the vocabular%s in %s serve%s", has_shared ? "y " SHARED_FILE : "ies",
+                options->model, has_shared ? "s" : "");
     return TFM_OK;
 }
 
@@ -238,13 +246,15 @@ static enum tfm_status open_files(struct vocab *vocab, const struct paths *paths
         TRY(spm_open(&vocab->target, paths->target.data, err));
     }
     if (spm_eos(vocab->source) < 0 || spm_eos(vocab->target) < 0)
-        return err_set(err, TFM_EFORMAT, "the vocabulary has no </s>, which ends every sentence here: train one with "
-                                         "an end symbol (--eos_id)");
-    if (spm_eos(vocab->source) != spm_eos(vocab->target) || spm_unk(vocab->source) != spm_unk(vocab->target))
         return err_set(err, TFM_EFORMAT,
-                       "</s> and <unk> are %d and %d in the source vocabulary but %d and %d in the target one: they "
-                       "must have the same numbers in both",
-                       spm_eos(vocab->source), spm_unk(vocab->source), spm_eos(vocab->target), spm_unk(vocab->target));
+                       "the vocabulary has no </s>, which ends every sentence here: train one with "
+                       "an end symbol (--eos_id)");
+    if (spm_eos(vocab->source) != spm_eos(vocab->target) || spm_unk(vocab->source) != spm_unk(vocab->target))
+        return err_set(
+            err, TFM_EFORMAT,
+            "</s> and <unk> are %d and %d in the source vocabulary but %d and %d in the target one: they "
+            "must have the same numbers in both",
+            spm_eos(vocab->source), spm_unk(vocab->source), spm_eos(vocab->target), spm_unk(vocab->target));
     return TFM_OK;
 }
 

@@ -72,7 +72,8 @@ equal "other numbers of threads" "$dir/threads"
 # long FOLDER UPDATES: a training of many updates and saves, in the background; $pid is its process
 long() {
     # shellcheck disable=SC2086
-    "$tfm" train -m "$1" $mini --cpu-threads 2 --save-freq 4 --after "$2" &
+    "$tfm" train -m "$1" $mini --cpu-threads 2 --save-freq 4 --valid-sets "$dir/valid.en" "$dir/valid.de" \
+        --valid-freq 6 --valid-metrics ce --early-stopping 0 --after "$2" &
     pid=$!
 }
 
@@ -101,6 +102,9 @@ check "half-written checkpoints are removed" test ! -e "$dir/killed/checkpoints/
 long "$dir/unkilled" 100u
 check "an unbroken training as long" wait $pid
 equal_blocks "killed" "$dir/unkilled/checkpoints/last" "$dir/killed/checkpoints/checkpoint-100"
+is "killed: the best one" "$(readlink "$dir/killed/checkpoints/best-ce")" \
+    "$(readlink "$dir/unkilled/checkpoints/best-ce")"
+same "killed: exported weights" "$dir/unkilled/weights.safetensors.gz" "$dir/killed/weights.safetensors.gz"
 
 long "$dir/signal" 1000000u
 wait_for_other "$dir/signal/checkpoints/last" "" $pid

@@ -1,15 +1,19 @@
 /*
- * batch_test.c: an epoch holds every pair once, in batches within the limit and of a kind, in an order that the seed and
- * the epoch decide; batches become tokens; lanes share the work; and the loss and gradient of a batch do not depend on
- * the number of threads.
+ * batch_test.c: an epoch holds every pair once, in batches within the limit and of a kind, in an order that
+ * the seed and the epoch decide; batches become tokens; lanes share the work; and the loss and gradient of a
+ * batch do not depend on the number of threads.
  */
 #include "train/lanes.h"
 
 #include "base/mem.h"
+#include "num/gemm.h"
 #include "toy_vocab.h"
 #include "train/optimizer.h"
 
-enum { N_PAIRS = 3000, WORDS = 120 };
+enum {
+    N_PAIRS = 3000,
+    WORDS = 120
+};
 
 static struct tfm_error err;
 
@@ -39,7 +43,8 @@ static void test_plan(const struct corpus *corpus)
         for (int i = 0; i < n; i++) {
             words += corpus_length(&corpus->target, pairs[i]);
             n_twice += seen[pairs[i]]++;
-            n_unsorted += i > 0 && corpus_length(&corpus->target, pairs[i]) < corpus_length(&corpus->target, pairs[i - 1]);
+            n_unsorted += i > 0 && corpus_length(&corpus->target, pairs[i]) <
+                                       corpus_length(&corpus->target, pairs[i - 1]);
         }
         n_over += words > WORDS;
         n_small += words < WORDS / 2;
@@ -55,9 +60,11 @@ static void test_plan(const struct corpus *corpus)
               memcmp(plan.turn, again.turn, (size_t)plan.n * sizeof(int)) == 0,
           "the same seed and epoch give the same order");
     batch_plan_make(&again, corpus, 1, 2, WORDS);
-    CHECK(memcmp(plan.pairs, again.pairs, (size_t)corpus->n * sizeof(int)) != 0, "another epoch another order");
+    CHECK(memcmp(plan.pairs, again.pairs, (size_t)corpus->n * sizeof(int)) != 0,
+          "another epoch another order");
     batch_plan_make(&again, corpus, 2, 1, WORDS);
-    CHECK(memcmp(plan.pairs, again.pairs, (size_t)corpus->n * sizeof(int)) != 0, "another seed another order");
+    CHECK(memcmp(plan.pairs, again.pairs, (size_t)corpus->n * sizeof(int)) != 0,
+          "another seed another order");
     batch_plan_make(&again, corpus, 1, 1, 1);
     CHECK_INT(again.n, corpus->n, "a pair over the limit is a batch of its own");
     free(seen);
@@ -76,7 +83,8 @@ static void test_take(const struct corpus *corpus)
     CHECK_INT(target.n, 2 * n + corpus_length(&corpus->target, 0), "tokens laid end to end");
     CHECK_INT(target.start[2], target.n - n, "the last begins where the second ends");
     CHECK_INT(target.ids[n - 1], corpus->target.eos, "each ends in </s>");
-    CHECK(memcmp(target.ids, target.ids + target.start[2], (size_t)n * sizeof(int)) == 0, "the same pair twice");
+    CHECK(memcmp(target.ids, target.ids + target.start[2], (size_t)n * sizeof(int)) == 0,
+          "the same pair twice");
     CHECK(source.key[0] == source.key[2] && source.key[0] != source.key[1], "keys name sentences");
     arena_release(&arena);
 }
@@ -102,7 +110,8 @@ struct outcome {
 };
 
 /* Three updates in three lanes. */
-static void run_updates(struct outcome *out, const struct corpus *corpus, const struct config *config, int threads)
+static void run_updates(struct outcome *out, const struct corpus *corpus, const struct config *config,
+                        int threads)
 {
     struct params params;
     struct optimizer optimizer;
@@ -134,7 +143,8 @@ static void run_updates(struct outcome *out, const struct corpus *corpus, const 
     }
     double n_target;
     toy_must(lanes_evaluate(&out->evaluated, &n_target, &lanes, &how, &err), &err);
-    CHECK_NEAR(n_target, (double)corpus->target.start[corpus->n] + corpus->n, 0, "all target tokens are evaluated");
+    CHECK_NEAR(n_target, (double)corpus->target.start[corpus->n] + corpus->n, 0,
+               "all target tokens are evaluated");
     double cleared = 0;
     for (int l = 0; l < 3; l++)
         cleared += kern->sum_squares(lanes.lane[l].gradient, params.size);
@@ -155,8 +165,8 @@ static void test_threads(const struct corpus *corpus, const struct config *confi
     struct outcome one, four;
     run_updates(&one, corpus, config, 1);
     run_updates(&four, corpus, config, 4);
-    CHECK(one.sum.loss == four.sum.loss && one.sum.nll == four.sum.nll, "loss %.17g with any number of threads",
-          one.sum.loss);
+    CHECK(one.sum.loss == four.sum.loss && one.sum.nll == four.sum.nll,
+          "loss %.17g with any number of threads", one.sum.loss);
     CHECK(one.norm == four.norm && one.norm > 0, "gradient norm %.17g", one.norm);
     CHECK(one.evaluated.nll == four.evaluated.nll, "cross-entropy %.17g", one.evaluated.nll);
     CHECK(memcmp(one.weights, four.weights, size * sizeof(real)) == 0, "weights after three updates");
@@ -195,6 +205,7 @@ static void test_lanes(const struct corpus *corpus, const struct config *config)
 
 int main(void)
 {
+    gemm_single_thread();
     struct spm *spm = toy_vocab();
     struct corpus corpus;
     make_corpus(&corpus, spm);

@@ -1,6 +1,6 @@
 /*
- * checkpoint_test.c: what is written is read again, digit for digit; links name what is kept and the rest goes; settings
- * that changed, foreign files, half-written folders and a second training are noticed.
+ * checkpoint_test.c: what is written is read again, digit for digit; links name what is kept and the rest
+ * goes; settings that changed, foreign files, half-written folders and a second training are noticed.
  */
 #include "train/checkpoint.h"
 
@@ -55,8 +55,14 @@ static bool same_blocks(const struct optimizer *a, const struct optimizer *b)
 
 static struct train_state make_state(long update)
 {
-    struct train_state s = { .update = update, .epoch = 3, .batch = 17, .target_tokens = 123456789, .n_lanes = 5,
-                             .loss_sum = 1234.5678901234567, .loss_tokens = 333, .valid_is_due = true,
+    struct train_state s = { .update = update,
+                             .epoch = 3,
+                             .batch = 17,
+                             .target_tokens = 123456789,
+                             .n_lanes = 5,
+                             .loss_sum = 1234.5678901234567,
+                             .loss_tokens = 333,
+                             .valid_is_due = true,
                              .seconds = 0.1 };
     s.scores[METRIC_BLEU] = (struct score){ true, 1.0 / 3, 4 };
     return s;
@@ -65,12 +71,21 @@ static struct train_state make_state(long update)
 static bool same_state(const struct train_state *a, const struct train_state *b)
 {
     bool same = a->update == b->update && a->epoch == b->epoch && a->batch == b->batch &&
-                a->target_tokens == b->target_tokens && a->n_lanes == b->n_lanes && a->loss_sum == b->loss_sum &&
-                a->loss_tokens == b->loss_tokens && a->valid_is_due == b->valid_is_due && a->seconds == b->seconds;
+                a->target_tokens == b->target_tokens && a->n_lanes == b->n_lanes &&
+                a->loss_sum == b->loss_sum && a->loss_tokens == b->loss_tokens &&
+                a->valid_is_due == b->valid_is_due && a->seconds == b->seconds;
     for (int m = 0; m < N_METRICS; m++)
-        same = same && a->scores[m].has_best == b->scores[m].has_best && a->scores[m].best == b->scores[m].best &&
-               a->scores[m].stalled == b->scores[m].stalled;
+        same = same && a->scores[m].has_best == b->scores[m].has_best &&
+               a->scores[m].best == b->scores[m].best && a->scores[m].stalled == b->scores[m].stalled;
     return same;
+}
+
+static void write_last(const struct checkpoints *c, const struct train_state *state,
+                       const struct settings *settings, const struct optimizer *o)
+{
+    must(checkpoint_write(c, state, settings, &params, o, NULL, &err));
+    must(checkpoint_link(c, "last", state->update, &err));
+    must(checkpoint_prune(c, &err));
 }
 
 static void test_round_trip(struct optimizer *a, struct optimizer *b)
@@ -84,7 +99,13 @@ static void test_round_trip(struct optimizer *a, struct optimizer *b)
     fill(a, 0.7f);
     must(checkpoint_open(&c, model_folder(), &err));
     CHECK(!checkpoint_exists(&c, "last"), "a new folder has no checkpoint");
-    must(checkpoint_write(&c, &state, &settings, &params, a, false, NULL, &err));
+    bool is_empty;
+    must(checkpoint_is_empty(&c, &is_empty, &err));
+    CHECK(is_empty, "nor any without a name");
+    must(checkpoint_write(&c, &state, &settings, &params, a, NULL, &err));
+    must(checkpoint_is_empty(&c, &is_empty, &err));
+    CHECK(!is_empty && !checkpoint_exists(&c, "last"), "one without a name");
+    must(checkpoint_link(&c, "last", state.update, &err));
     CHECK(checkpoint_exists(&c, "last"), "now it has one");
     must(checkpoint_read_state(&c, "last", &found, &settings, &err));
     CHECK(same_state(&state, &found), "the state is read as it was written");
@@ -95,11 +116,12 @@ static void test_round_trip(struct optimizer *a, struct optimizer *b)
     CHECK(strstr(err.message, "--seed 1") && strstr(err.message, "is 2"), "is told: %s", err.message);
     state_set(&other, "--pre-norm", "%s", "on");
     snprintf(other.list[0].value, sizeof(other.list[0].value), "1");
-    CHECK_INT(checkpoint_read_state(&c, "last", &found, &other, &err), TFM_EFORMAT, "a setting that is not there");
+    CHECK_INT(checkpoint_read_state(&c, "last", &found, &other, &err), TFM_EFORMAT,
+              "a setting that is not there");
 
     state.loss_sum = 1;
     state.valid_is_due = false;
-    must(checkpoint_write(&c, &state, &settings, &params, a, true, NULL, &err));
+    must(checkpoint_rewrite(&c, &state, &settings, &err));
     must(checkpoint_read_state(&c, "last", &found, &settings, &err));
     CHECK(same_state(&state, &found), "the state alone is written anew");
 
@@ -115,17 +137,18 @@ static void test_links(struct optimizer *o)
     struct settings settings = { 0 };
     struct train_state state = make_state(20);
     must(checkpoint_open(&c, model_folder(), &err));
-    must(checkpoint_write(&c, &state, &settings, &params, o, false, NULL, &err));
+    write_last(&c, &state, &settings, o);
     CHECK(!file_exists(path_of("checkpoint-12")), "what no link names is removed");
     must(checkpoint_link(&c, "best-ce", 20, &err));
     state.update = 30;
-    must(checkpoint_write(&c, &state, &settings, &params, o, false, NULL, &err));
+    write_last(&c, &state, &settings, o);
     must(checkpoint_link(&c, "best-bleu", 30, &err));
     state.update = 40;
-    must(checkpoint_write(&c, &state, &settings, &params, o, false, NULL, &err));
+    write_last(&c, &state, &settings, o);
     CHECK(file_exists(path_of("checkpoint-20/weights.safetensors")), "the best by cross-entropy is kept");
     CHECK(file_exists(path_of("checkpoint-30/weights.safetensors")), "the best by BLEU is kept");
     must(checkpoint_link(&c, "best-ce", 40, &err));
+    must(checkpoint_prune(&c, &err));
     CHECK(!file_exists(path_of("checkpoint-20")), "until there is a better one");
     struct train_state found;
     must(checkpoint_read_state(&c, "best-bleu", &found, &settings, &err));
@@ -149,12 +172,15 @@ static void test_damage(struct optimizer *o)
     CHECK_INT(checkpoint_read_blocks(&c, "last", &params, o, NULL, &err), TFM_EFORMAT, "damaged tensors");
     CHECK(strstr(err.message, "moment2.safetensors") != NULL, "are named: %s", err.message);
     must(file_write(path_of("checkpoint-40/state.json"), "{\"format_version\": 1}", 21, &err));
-    CHECK_INT(checkpoint_read_state(&c, "last", &found, &settings, &err), TFM_EFORMAT, "a state without its fields");
+    CHECK_INT(checkpoint_read_state(&c, "last", &found, &settings, &err), TFM_EFORMAT,
+              "a state without its fields");
     must(file_write(path_of("checkpoint-40/state.json"), "{\"format_version\": 99}", 22, &err));
-    CHECK_INT(checkpoint_read_state(&c, "last", &found, &settings, &err), TFM_EFORMAT, "a state from the future");
+    CHECK_INT(checkpoint_read_state(&c, "last", &found, &settings, &err), TFM_EFORMAT,
+              "a state from the future");
     CHECK(strstr(err.message, "newer tfm") != NULL, "is told: %s", err.message);
     must(dir_remove(path_of("checkpoint-40"), &err));
-    CHECK_INT(checkpoint_read_state(&c, "last", &found, &settings, &err), TFM_EIO, "a link that names nothing");
+    CHECK_INT(checkpoint_read_state(&c, "last", &found, &settings, &err), TFM_EIO,
+              "a link that names nothing");
     checkpoint_close(&c);
 }
 

@@ -1,6 +1,7 @@
 /*
- * corpus_test.c: pairs read from two files and from tab-separated ones, with their mistakes; the ids in memory are those of
- * the tokenizer, the same with any number of threads; pairs left out are counted; failing allocations are survived.
+ * corpus_test.c: pairs read from two files and from tab-separated ones, with their mistakes; the ids in
+ * memory are those of the tokenizer, the same with any number of threads; pairs left out are counted; failing
+ * allocations are survived.
  */
 #include "train/corpus.h"
 
@@ -18,7 +19,8 @@ static const char *write_text(const char *name, const char *text, size_t len)
 
 #define WRITE(name, text) write_text(name, text, sizeof(text) - 1)
 
-static enum tfm_status read_all(const char *source, const char *target, const char *tsv, struct text_block *block)
+static enum tfm_status read_all(const char *source, const char *target, const char *tsv,
+                                struct text_block *block)
 {
     struct pair_reader *reader;
     enum tfm_status status = pairs_open(&reader, source, target, tsv, &err);
@@ -46,9 +48,11 @@ static void test_pairs(void)
     CHECK_STR(pairs_source(&block, 2), "th ree", "a NUL is a space");
 
     CHECK_INT(read_all(a, WRITE("c", "1\n2\n"), NULL, &block), TFM_EFORMAT, "files of unequal length");
-    CHECK(strstr(err.message, "/c has 2 lines") && strstr(err.message, "/a has 4"), "both counts: %s", err.message);
+    CHECK(strstr(err.message, "/c has 2 lines") && strstr(err.message, "/a has 4"), "both counts: %s",
+          err.message);
     CHECK_INT(read_all(WRITE("e", ""), b, NULL, &block), TFM_EFORMAT, "an empty file against four lines");
-    CHECK(strstr(err.message, "/e has 0 lines") && strstr(err.message, "/b has 4"), "both counts: %s", err.message);
+    CHECK(strstr(err.message, "/e has 0 lines") && strstr(err.message, "/b has 4"), "both counts: %s",
+          err.message);
     CHECK_INT(read_all(NULL, NULL, WRITE("u", "a\tb\nc\n"), &block), TFM_EFORMAT, "no tab");
     CHECK(strstr(err.message, "/u, line 2:") != NULL, "file and line: %s", err.message);
     CHECK_INT(read_all(NULL, NULL, WRITE("v", "a\tb\tc\n"), &block), TFM_EFORMAT, "two tabs");
@@ -92,7 +96,9 @@ static bool is_pair(const struct corpus *corpus, int pair, const struct spm *spm
 
 static void test_ids(const struct spm *spm)
 {
-    enum { N = 700 };
+    enum {
+        N = 700
+    };
     const char *source = toy_file("source", N, 1), *target = toy_file("target", N, 2);
     struct corpus one, three;
     toy_must(read_corpus(&one, spm, 1000, 1, source, target), &err);
@@ -120,7 +126,9 @@ static void test_ids(const struct spm *spm)
     corpus_release(&few);
 
     struct corpus odd;
-    toy_must(read_corpus(&odd, spm, 100, 1, WRITE("odd1", "ka\n\nka\n \nna\n"), WRITE("odd2", "na\nna\n\n\nka\n")), &err);
+    toy_must(
+        read_corpus(&odd, spm, 100, 1, WRITE("odd1", "ka\n\nka\n \nna\n"), WRITE("odd2", "na\nna\n\n\nka\n")),
+        &err);
     CHECK_INT(odd.n, 2, "pairs with both sides");
     CHECK_INT(odd.n_empty, 3, "pairs without");
     corpus_release(&odd);

@@ -1,5 +1,6 @@
 /*
- * schedule_test.c: when intervals fall due, in updates, epochs and tokens; ends; the learning rate's rise and fall.
+ * schedule_test.c: when intervals fall due, in updates, epochs and tokens; ends; the learning rate's rise and
+ * fall.
  */
 #include "train/schedule.h"
 
@@ -47,11 +48,14 @@ static void test_ends(void)
 
 static void test_learn_rate(void)
 {
-    struct tfm_interval warmup = { 100, TFM_UPDATES }, by_tokens = { 5000, TFM_TARGET_TOKENS }, none = { 0, TFM_UPDATES };
+    struct tfm_interval warmup = { 100, TFM_UPDATES }, by_tokens = { 5000, TFM_TARGET_TOKENS },
+                        none = { 0, TFM_UPDATES };
     struct schedule_point first = at(1, 0, 50), peak = at(100, 0, 5000), late = at(400, 0, 20000);
-    CHECK_NEAR(schedule_learn_rate(0.002, &warmup, &first), 0.00002, 1e-18, "the first of 100 updates of warm-up");
+    CHECK_NEAR(schedule_learn_rate(0.002, &warmup, &first), 0.00002, 1e-18,
+               "the first of 100 updates of warm-up");
     CHECK_NEAR(schedule_learn_rate(0.002, &warmup, &peak), 0.002, 0, "the peak");
-    CHECK_NEAR(schedule_learn_rate(0.002, &warmup, &late), 0.001, 1e-18, "half of it after four times as long");
+    CHECK_NEAR(schedule_learn_rate(0.002, &warmup, &late), 0.001, 1e-18,
+               "half of it after four times as long");
     CHECK_NEAR(schedule_learn_rate(0.002, &by_tokens, &late), 0.001, 1e-18, "the same counted in tokens");
     CHECK_NEAR(schedule_learn_rate(0.002, &none, &late), 0.002, 0, "without warm-up it stays");
 }

@@ -36,7 +36,8 @@ static inline void toy_line(struct str *line, int i, uint64_t language)
     str_clear(line);
     for (int w = 0; w < n; w++)
         toy_must(str_printf(line, &err, "%s%s", w > 0 ? " " : "",
-                            words[rng_below(rng_key(language, (uint64_t)i, (uint64_t)w, 1), 8)]), &err);
+                            words[rng_below(rng_key(language, (uint64_t)i, (uint64_t)w, 1), 8)]),
+                 &err);
 }
 
 static inline const char *toy_file(const char *name, int n_lines, uint64_t language)
@@ -59,8 +60,12 @@ static inline struct spm *toy_vocab(void)
     struct tfm_error err;
     struct spm *spm;
     const char *files[] = { toy_file("toy.txt", 400, 1) };
-    struct spm_train_options how = { .files = files, .n_files = 1, .model_path = toy_path("toy.spm"),
-                                     .vocab_size = 40, .type = "unigram", .threads = 1 };
+    struct spm_train_options how = { .files = files,
+                                     .n_files = 1,
+                                     .model_path = toy_path("toy.spm"),
+                                     .vocab_size = 40,
+                                     .type = "unigram",
+                                     .threads = 1 };
     toy_must(spm_train(&how, &err), &err);
     toy_must(spm_open(&spm, how.model_path, &err), &err);
     return spm;
