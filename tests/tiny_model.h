@@ -1,6 +1,7 @@
 /*
  * tiny_model.h: a small model folder for tests: random weights, and a vocabulary trained on made-up text. `eos_bias` is
- * added to the logit of </s>: with 0 a random model almost never ends a sentence, with 5 it soon does.
+ * added to the logit of </s>: with 0 a random model almost never ends a sentence, with 5 it soon does; `unk_bias` to that
+ * of the unknown piece.
  */
 #ifndef TFM_TESTS_TINY_MODEL_H
 #define TFM_TESTS_TINY_MODEL_H
@@ -14,7 +15,7 @@
 struct tiny_options {
     bool pre_norm;
     enum tfm_tie tie;
-    float eos_bias;
+    float eos_bias, unk_bias;
     uint64_t seed;
 };
 
@@ -81,6 +82,7 @@ static inline enum tfm_status tiny_write(const char *folder, const struct tiny_o
     params_init(&params, block, o->seed);
     params_bind(&weights, &config, block);
     weights.logits_bias[config.eos_token_id] += o->eos_bias;
+    weights.logits_bias[config.unk_token_id] += o->unk_bias;
     enum tfm_status status = model_write(folder, &config, NULL, &params, block, TENSOR_F32, NULL, err);
     mem_free(block);
     params_release(&params);
