@@ -1,7 +1,8 @@
 /*
- * lines_api.c: the public line reader of tfm.h, a thin cover over line.c for programs that feed tfm_translate from files
- * and pipes. It hands out C strings, so a NUL byte inside a line becomes a space, and it says whether a line is
- * well-formed UTF-8, so that the program can warn (tfm_translate itself repairs what is not).
+ * lines_api.c: the public line reader of tfm.h, a thin cover over line.c for programs that feed tfm_translate
+ * from files and pipes. It hands out C strings, so a NUL byte inside a line becomes a space, and it says
+ * whether a line is well-formed UTF-8, so that the program can warn (tfm_translate itself repairs what is
+ * not).
  */
 #include "base/line.h"
 #include "base/mem.h"
@@ -36,7 +37,8 @@ void tfm_lines_free(struct tfm_lines *lines)
     mem_free(lines);
 }
 
-enum tfm_status tfm_lines_next(struct tfm_lines *lines, struct tfm_line *line, bool *more, struct tfm_error *err)
+enum tfm_status tfm_lines_next(struct tfm_lines *lines, struct tfm_line *line, bool *more,
+                               struct tfm_error *err)
 {
     struct str *text = &lines->text;
     TRY(line_read(lines->reader, text, more, err));

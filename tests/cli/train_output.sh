@@ -1,0 +1,115 @@
+#!/bin/sh
+# What tfm train prints while it runs: log lines in Marian's form, JSON lines, the progress line of a terminal; and how
+# signals end it.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/lib.sh
+
+toy_corpus "$dir/toy"
+head -n 40 "$dir/toy/en" >"$dir/valid.en"
+head -n 40 "$dir/toy/de" >"$dir/valid.de"
+# train FOLDER OPTION...
+train() {
+    folder=$1
+    shift
+    "$tfm" train -t "$dir/toy/en" "$dir/toy/de" -m "$folder" --dim-model 16 --dim-ffn 32 --heads 2 --enc-depth 1 \
+        --dec-depth 1 --vocab-size 100 --mini-batch-words 500 --cpu-threads 1 "$@"
+}
+valid="--valid-sets $dir/valid.en $dir/valid.de"
+
+# ---- log lines ----
+
+# shellcheck disable=SC2086 # several options
+run 0 "a training" train "$dir/a" $valid --valid-freq 20 --disp-freq 10 --after 40u --log "$dir/a/log" \
+    --log-json "$dir/a/log.json"
+is "nothing on standard output" "$(cat "$dir/out")" ""
+stamp='^\[[0-9]\{4\}-[0-9][0-9]-[0-9][0-9] [0-9][0-9]:[0-9][0-9]:[0-9][0-9]\]'
+number='[0-9]*\.[0-9]*'
+progress="$stamp Ep\. [0-9]* : Up\. [0-9]* : Sen\. [0-9,]* : Cost $number : Time ${number}s : $number words/s"
+progress="$progress : gNorm $number : L\.r\. [0-9]\.[0-9]*e[-+][0-9]*\$"
+has "a progress line in Marian's form" "$dir/err" "$progress"
+is "one a report" "$(grep -c "$progress" "$dir/err")" 4
+has "a validation line in Marian's form" "$dir/err" "$stamp \[valid\] Ep\. [0-9]* : Up\. 20 : ce : [0-9.]* : new best\$"
+has "a validation by BLEU" "$dir/err" "$stamp \[valid\] Ep\. [0-9]* : Up\. 40 : bleu : [0-9.]* : \(new best\|stalled\)"
+has "a save" "$dir/err" "$stamp Saved $dir/a/checkpoints/checkpoint-40\$"
+same "--log has the same lines" "$dir/a/log" "$dir/err"
+is "--log-json has as many" "$(wc -l <"$dir/a/log.json")" "$(wc -l <"$dir/err")"
+if command -v python3 >/dev/null; then
+    check "--log-json is JSON with the fields of the man page" python3 - "$dir/a/log.json" <<'END'
+import json, sys
+events = [json.loads(line) for line in open(sys.argv[1])]
+assert all({"time", "event", "update", "epoch", "sentences", "seconds"} <= e.keys() for e in events)
+progress = [e for e in events if e["event"] == "progress"]
+assert [e["update"] for e in progress] == [10, 20, 30, 40]
+assert all({"target_tokens", "loss", "learn_rate", "gradient_norm", "tokens_per_second", "seconds_left"} <= e.keys()
+           for e in progress)
+assert progress[0]["loss"] > progress[3]["loss"]
+valid = [e for e in events if e["event"] == "valid"]
+assert [(e["update"], e["metric"]) for e in valid] == [(20, "ce"), (20, "bleu"), (40, "ce"), (40, "bleu")]
+assert all(isinstance(e["value"], float | int) and isinstance(e["best"], bool) for e in valid)
+END
+else
+    skip "--log-json is JSON with the fields of the man page" "no python3"
+fi
+lines=$(wc -l <"$dir/a/log")
+run 0 "the same command again" train "$dir/a" --after 40u --log "$dir/a/log" --quiet
+is "--quiet prints nothing" "$(cat "$dir/out" "$dir/err")" ""
+check "--log appends" test "$(wc -l <"$dir/a/log")" -gt "$lines"
+has "it says that the training is finished" "$dir/a/log" "finished"
+run 1 "a log that cannot be written" train "$dir/b" --after 1u --log "$dir/nothing/at/all"
+has "it is named" "$dir/err" "cannot write $dir/nothing/at/all: No such file"
+check "before anything is trained" test ! -e "$dir/b"
+if [ -e /dev/full ]; then
+    run 0 "a log on a full disk does not end the training" train "$dir/b" --after 5u --log /dev/full
+    has "but is reported" "$dir/err" "cannot write /dev/full: No space left"
+    is "once" "$(grep -c 'cannot write' "$dir/err")" 1
+else
+    skip "a log on a full disk does not end the training" "no /dev/full"
+fi
+
+# ---- amounts ----
+
+run 0 "an epoch" train "$dir/c" --after 1e --disp-freq 1e
+is "one report" "$(grep -c "$progress" "$dir/err")" 1
+has "all pairs were seen" "$dir/err" ": Sen\. 512 :"
+run 0 "target tokens" train "$dir/d" --after 2Kt --disp-freq 1
+is "about 500 of them an update" "$(grep -c "$progress" "$dir/err")" 5
+
+# ---- a terminal ----
+
+if command -v script >/dev/null; then
+    # shellcheck disable=SC2086
+    run 0 "a training on a terminal" script -qec "stty cols 60; '$tfm' train -t '$dir/toy/en' '$dir/toy/de' -m '$dir/e' \
+        --dim-model 16 --dim-ffn 32 --heads 2 --enc-depth 1 --dec-depth 1 --vocab-size 100 --mini-batch-words 500 \
+        --cpu-threads 1 $valid --valid-freq 20 --disp-freq 10 --after 40u --log '$dir/e/log'" /dev/null
+    tr '\r' '\n' <"$dir/out" | sed "s/$(printf '\033')\[K//" >"$dir/lines"
+    has "a progress line" "$dir/lines" '^update 10  epoch [0-9]*  loss [0-9.]*  [0-9,]* tokens/s'
+    has "with the time left, if it fits" "$dir/lines" '0:00:0[0-9]'
+    check "no longer than the terminal is wide" sh -c "! grep '^update' '$dir/lines' | grep -q '.\{60\}'"
+    has "validations above it" "$dir/lines" "$stamp \[valid\] .* : bleu : "
+    check "no log lines of progress" sh -c "! grep -q 'Up\. 10 :' '$dir/lines'"
+    has "but in --log" "$dir/e/log" 'Up\. 10 :'
+else
+    skip "a training on a terminal" "no script"
+fi
+
+# ---- signals ----
+
+# ends_by SIGNAL STATUS: timeout gives the signal, and then the command's own status. The training is endless.
+ends_by() {
+    timeout --preserve-status -s "$1" 2 "$tfm" train -t "$dir/toy/en" "$dir/toy/de" -m "$dir/f" --dim-model 16 \
+        --dim-ffn 32 --heads 2 --enc-depth 1 --dec-depth 1 --vocab-size 100 --mini-batch-words 500 --cpu-threads 1 \
+        --after 0 --disp-freq 1000 2>"$dir/err"
+    is "SIG$1 ends a training: the status" $? "$2"
+    has "SIG$1 ends a training: it was saved" "$dir/err" "stopped after update [0-9]*; saved as .*: the same command"
+}
+ends_by INT 130
+ends_by TERM 143
+check "the model was written" test -s "$dir/f/weights.safetensors.gz"
+{
+    train "$dir/g" --after 0 --disp-freq 1 2>&1
+    echo $? >"$dir/status"
+} | head -n 4 >/dev/null
+is "a closed pipe ends a training" "$(cat "$dir/status")" 141
+check "which is saved" test -e "$dir/g/checkpoints/last/state.json"
+
+finish
