@@ -9,7 +9,7 @@
 
 struct train_callbacks {
     /* Translates lines with a net packed for translation; texts [n] are strings the callee allocates one by
-     * one (mem_free). */
+     * one (mem_free; after a failure, none is left). */
     enum tfm_status (*translate)(void *user, const struct net *net, const struct spm *source,
                                  const struct spm *target, const char *const *lines, size_t n, int threads,
                                  char **texts, struct tfm_error *err);

@@ -76,8 +76,12 @@ static enum tfm_status score_lines(double *value, const struct validate *v, cons
     size_t n = v->text.n;
     for (size_t i = 0; i < n; i++)
         lines[i] = pairs_source(&v->text, i);
-    TRY(callbacks->translate(callbacks->user, net, vocab->source, vocab->target, lines, n, threads, texts,
-                             err));
+    enum tfm_status status = callbacks->translate(callbacks->user, net, vocab->source, vocab->target, lines,
+                                                  n, threads, texts, err);
+    if (status != TFM_OK) {
+        memset(texts, 0, n * sizeof(*texts)); /* it took back what it had made */
+        return status;
+    }
     for (size_t i = 0; i < n; i++)
         lines[i] = pairs_target(&v->text, i);
     return bleu_score((const char *const *)texts, lines, n, value, err);
