@@ -3,17 +3,13 @@
  * lines of one file are translated by translate_file (translate_file.c), the first hop of a sentence's way
  * through the code.
  */
-#include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cmd.h"
 #include "find_model.h"
 #include "options.h"
 #include "output.h"
+#include "targets.h"
 #include "translate_file.h"
 
 #define COMMAND "tfm translate"
@@ -87,49 +83,17 @@ static const struct option_table table = {
     .n = sizeof(options) / sizeof(options[0]),
 };
 
-/* ---- where the output goes ---- */
+/* What is translated into what. */
+struct work {
+    const struct translate_args *args;
+    int n;
+    char **inputs;
+    struct targets targets; /* with --output-dir */
+};
 
-/* The file in --output-dir that the translation of `input` goes to: its name without .gz, and the suffix. */
-static bool target_path(char *path, size_t size, const struct translate_args *args, const char *input)
+static int check_arguments(const struct work *work)
 {
-    const char *slash = strrchr(input, '/');
-    const char *name = slash != NULL ? slash + 1 : input;
-    int len = (int)strlen(name);
-    if (len > 3 && strcmp(name + len - 3, ".gz") == 0)
-        len -= 3;
-    int n = snprintf(path, size, "%s/%.*s%s", args->output_dir, len, name,
-                     args->suffix != NULL ? args->suffix : "");
-    return len > 0 && n < (int)size;
-}
-
-/* Checks before any work that no file would be written over, neither an input nor another file's translation.
- */
-static int check_targets(const struct translate_args *args, int n, char **inputs)
-{
-    char path[PATH_MAX], other[PATH_MAX];
-    for (int i = 0; i < n; i++) {
-        if (strcmp(inputs[i], "-") == 0)
-            return options_wrong(&table, "option --output-dir needs files with names, found '-'");
-        if (!target_path(path, sizeof(path), args, inputs[i]))
-            return options_wrong(&table, "option --output-dir: '%s' gives no file name", inputs[i]);
-        for (int j = 0; j < n; j++) {
-            if (output_is_input(path, inputs[j]))
-                return options_wrong(&table,
-                                     "the translation of %s would overwrite the input %s; give another "
-                                     "--output-dir or a --suffix",
-                                     inputs[i], inputs[j]);
-        }
-        for (int j = 0; j < i; j++) {
-            if (target_path(other, sizeof(other), args, inputs[j]) && strcmp(path, other) == 0)
-                return options_wrong(&table, "%s and %s would both be translated into %s", inputs[j],
-                                     inputs[i], path);
-        }
-    }
-    return OPTIONS_GO_ON;
-}
-
-static int check_arguments(struct translate_args *args, int n, char **inputs)
-{
+    const struct translate_args *args = work->args;
     if (args->output_dir == NULL && args->suffix != NULL)
         return options_wrong(&table, "option --suffix is for --output-dir, which is missing");
     if (args->output_dir != NULL && args->output != NULL)
@@ -137,128 +101,114 @@ static int check_arguments(struct translate_args *args, int n, char **inputs)
     if (args->n_best > args->options.beam_size)
         return options_wrong(&table, "option --n-best: found %d, expected at most the beam size, %d",
                              args->n_best, args->options.beam_size);
-    if (args->output_dir != NULL)
-        return check_targets(args, n, inputs);
-    for (int i = 0; i < n; i++) {
-        if (output_is_input(args->output, inputs[i]))
-            return options_wrong(&table, "the output would overwrite the input %s", inputs[i]);
+    for (int i = 0; i < work->n && args->output_dir == NULL; i++) {
+        if (output_is_input(args->output, work->inputs[i]))
+            return options_wrong(&table, "the output would overwrite the input %s", work->inputs[i]);
     }
     return OPTIONS_GO_ON;
 }
 
-/* Makes a folder, with its parents. */
-static enum tfm_status make_folder(const char *path, struct tfm_error *err)
+/* Ends an output that was opened or was not, as `status` says. */
+static enum tfm_status end_output(struct output *out, enum tfm_status status, struct tfm_error *err)
 {
-    char part[PATH_MAX];
-    for (const char *end = path; *end != '\0';) {
-        end += strspn(end, "/");
-        end += strcspn(end, "/");
-        if (snprintf(part, sizeof(part), "%.*s", (int)(end - path), path) >= (int)sizeof(part))
-            return cmd_error(err, TFM_EIO, "cannot make the folder %s: %s", path, strerror(ENAMETOOLONG));
-        if (mkdir(part, 0777) != 0 && errno != EEXIST)
-            return cmd_error(err, TFM_EIO, "cannot make the folder %s: %s", part, strerror(errno));
-    }
-    return TFM_OK;
+    if (status == TFM_OK)
+        return output_commit(out, err);
+    output_abandon(out);
+    return status;
 }
-
-/* ---- the work ---- */
 
 /* Translates all inputs into one output, which is nothing if one of them fails: else lines would be missing
  * in it. */
-static int translate_to_one(struct translation_job *job, const struct translate_args *args, int n,
-                            char **inputs)
+static int translate_to_one(struct translation_job *job, const struct work *work)
 {
     struct tfm_error err;
     struct output out;
-    enum tfm_status status = output_open(&out, args->output, &err);
-    if (status != TFM_OK)
-        return cmd_failed(COMMAND, &err);
-    for (int i = 0; i < n && status == TFM_OK; i++)
-        status = translate_file(job, inputs[i], &out, &err);
-    if (status == TFM_OK)
-        status = output_commit(&out, &err);
-    else
-        output_abandon(&out);
+    enum tfm_status status = output_open(&out, work->args->output, &err);
+    for (int i = 0; i < work->n && status == TFM_OK; i++)
+        status = translate_file(job, work->inputs[i], &out, &err);
+    status = end_output(&out, status, &err);
     return status == TFM_OK ? EXIT_SUCCESS : cmd_failed(COMMAND, &err);
 }
 
 /* Translates each input into a file of its own, and goes on past those that fail. */
-static int translate_to_folder(struct translation_job *job, const struct translate_args *args, int n,
-                               char **inputs)
+static int translate_to_folder(struct translation_job *job, const struct work *work)
 {
     struct tfm_error err;
-    if (make_folder(args->output_dir, &err) != TFM_OK)
-        return cmd_failed(COMMAND, &err);
     int n_failed = 0;
-    for (int i = 0; i < n; i++) {
-        char path[PATH_MAX];
+    if (targets_make_folder(work->args->output_dir, &err) != TFM_OK)
+        return cmd_failed(COMMAND, &err);
+    for (int i = 0; i < work->n; i++) {
         struct output out;
-        target_path(path, sizeof(path), args, inputs[i]);
-        enum tfm_status status = output_open(&out, path, &err);
+        enum tfm_status status = output_open(&out, work->targets.path[i], &err);
         job->first_line = job->n_lines; /* ids count from 0 in each */
         if (status == TFM_OK)
-            status = translate_file(job, inputs[i], &out, &err);
-        if (status == TFM_OK)
-            status = output_commit(&out, &err);
-        else
-            output_abandon(&out);
-        if (status != TFM_OK) {
+            status = translate_file(job, work->inputs[i], &out, &err);
+        if (end_output(&out, status, &err) != TFM_OK) {
             cmd_failed(COMMAND, &err);
             n_failed++;
         }
     }
     if (n_failed > 0)
-        fprintf(stderr, COMMAND ": %d of %d files failed\n", n_failed, n);
+        fprintf(stderr, COMMAND ": %d of %d files failed\n", n_failed, work->n);
     return n_failed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-static int translate_with(const struct tfm_model *model, const struct translate_args *args, int n,
-                          char **inputs)
+static int translate_with(const struct tfm_model *model, const struct work *work)
 {
     struct tfm_error err;
+    const struct translate_args *args = work->args;
     struct translation_job job = { .command = COMMAND, .style = &args->style };
     if (tfm_translator_new(&job.translator, model, &args->options, &err) != TFM_OK)
         return cmd_failed(COMMAND, &err);
-    int status = args->output_dir != NULL ? translate_to_folder(&job, args, n, inputs)
-                                          : translate_to_one(&job, args, n, inputs);
+    int status = args->output_dir != NULL ? translate_to_folder(&job, work) : translate_to_one(&job, work);
     if (args->style.verbose)
         translation_report(&job);
     tfm_translator_free(job.translator);
     return status;
 }
 
-int cmd_translate(int argc, char **argv)
+static int open_and_translate(const struct work *work)
 {
-    struct translate_args args;
-    char *single = "-";
-    char **inputs = argv + 1;
-    int n;
-    int wrong = options_parse(&table, &args, argc, argv, &n);
-    if (wrong != OPTIONS_GO_ON)
-        return wrong;
-    if (args.input != NULL && n > 0)
-        return options_wrong(&table, "found --input and the file '%s', expected one of them", inputs[0]);
-    if (n == 0) {
-        single = args.input != NULL ? (char *)args.input : single;
-        inputs = &single;
-        n = 1;
-    }
-    if ((wrong = check_arguments(&args, n, inputs)) != OPTIONS_GO_ON)
-        return wrong;
-    args.style.print.format = args.format == TFM_JSON ? PRINT_JSON : PRINT_TEXT;
-    args.style.print.n_best = args.n_best >= 0;
-    args.options.n_best = args.n_best > 0 ? args.n_best : args.n_best == 0 ? args.options.beam_size : 1;
-
     struct tfm_error err;
     struct model_path folder;
     struct tfm_model *model = NULL;
-    if ((args.cpu != NULL && tfm_set_cpu(args.cpu, &err) != TFM_OK) ||
-        find_model(&folder, args.model, &err) != TFM_OK ||
+    const struct translate_args *args = work->args;
+    if ((args->cpu != NULL && tfm_set_cpu(args->cpu, &err) != TFM_OK) ||
+        find_model(&folder, args->model, &err) != TFM_OK ||
         tfm_model_open(&model, folder.text, &err) != TFM_OK)
         return cmd_failed(COMMAND, &err);
-    if (args.style.verbose)
+    if (args->style.verbose)
         fprintf(stderr, COMMAND ": model %s, %s kernels\n", folder.text, tfm_cpu());
-    int status = translate_with(model, &args, n, inputs);
+    int status = translate_with(model, work);
     tfm_model_free(model);
+    return status;
+}
+
+int cmd_translate(int argc, char **argv)
+{
+    struct translate_args args;
+    struct work work = { .args = &args, .inputs = argv + 1 };
+    char *single = "-";
+    int status = options_parse(&table, &args, argc, argv, &work.n);
+    if (status != OPTIONS_GO_ON)
+        return status;
+    if (args.input != NULL && work.n > 0)
+        return options_wrong(&table, "found --input and the file '%s', expected one of them", argv[1]);
+    if (work.n == 0) {
+        single = args.input != NULL ? (char *)args.input : single;
+        work.inputs = &single;
+        work.n = 1;
+    }
+    if ((status = check_arguments(&work)) != OPTIONS_GO_ON)
+        return status;
+    struct tfm_error err;
+    if (args.output_dir != NULL &&
+        targets_init(&work.targets, args.output_dir, args.suffix, work.inputs, work.n, &err) != TFM_OK)
+        return cmd_failed(COMMAND, &err);
+    args.style.print.format = args.format == TFM_JSON ? PRINT_JSON : PRINT_TEXT;
+    args.style.print.n_best = args.n_best >= 0;
+    args.options.n_best = args.n_best > 0 ? args.n_best : args.n_best == 0 ? args.options.beam_size : 1;
+    status = open_and_translate(&work);
+    targets_release(&work.targets);
     return status;
 }

@@ -69,6 +69,8 @@ wrong "a file and --input" "found --input and the file 'b'" translate -i a b
 wrong "two outputs" "both --output and --output-dir" translate -o x --output-dir y a
 wrong "a suffix without --output-dir" "option --suffix is for --output-dir" translate --suffix .de a
 wrong "standard input into --output-dir" "needs files with names" translate --output-dir x -
+wrong "an empty name for --output-dir" "option --output-dir: found .., expected the name of a folder" \
+    translate --output-dir= a
 wrong "more hypotheses than the beam holds" "option --n-best: found 8, expected at most the beam size, 4" \
     translate -b 4 --n-best 8
 wrong "attention without a sentence" "the source sentence is missing" inspect attention

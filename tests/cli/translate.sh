@@ -177,6 +177,13 @@ check "a file that may not grow is not there in part" test ! -e "$dir/limited"
 is "a closed pipe ends it quietly: the status" "$(cat "$dir/status")" 141
 is "a closed pipe ends it quietly: no message" "$(cat "$dir/err")" ""
 
+mkfifo "$dir/silent"
+exec 3<>"$dir/silent"
+timeout --preserve-status -s INT 1 "$tfm" translate -m "$model" -o "$dir/interrupted" <"$dir/silent"
+is "SIGINT: the status" $? 130
+exec 3>&-
+is "SIGINT leaves no file behind" "$(find "$dir" -name 'interrupted*')" ""
+
 cp "$dir/in" "$dir/input"
 for target in "$dir/input" "$dir/./input"; do
     wrong "the output is the input" "the output would overwrite the input $dir/input" \
