@@ -129,9 +129,9 @@ endef
 # make V=1 shows every command
 Q = $(if $(V),,@)
 
-# Under sanitizers, unrolled kernels would take minutes to compile.
+# Under sanitizers, unrolled kernels would take minutes to compile, and the reference tier even at -O1.
 KERN_O    = $(if $(SAN),-O1,-O3)
-KERN_REF  = $(KERN_O)
+KERN_REF  = $(if $(SAN),-O0,-O3)
 KERN_AVX2 = $(KERN_O) -mavx2 -mfma -mf16c
 KERN_VNNI = $(KERN_O) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mfma -mf16c -mprefer-vector-width=512
 %/lib/num/kern_ref.o: KERN = $(KERN_REF)
@@ -167,6 +167,9 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	@echo "  CC $<"
 	$(Q)$(CC) $(C_FLAGS) $(KERN) -MMD -MP -c -o $@ $<
+
+# Where the installed program finds the model that comes with it.
+$(BUILD)/cmd/find_model.o: private CPPFLAGS += -DTFM_DATADIR='"$(PREFIX)/share/tfm"'
 
 $(BUILD)/%.o: %.cc $(BUILD)/flags
 	@mkdir -p $(@D)

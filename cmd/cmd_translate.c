@@ -157,7 +157,7 @@ static int translate_with(const struct tfm_model *model, const struct work *work
 {
     struct tfm_error err;
     const struct translate_args *args = work->args;
-    struct translation_job job = { .command = COMMAND, .style = &args->style };
+    struct translation_job job = { .command = COMMAND, .style = &args->style, .model = model };
     if (tfm_translator_new(&job.translator, model, &args->options, &err) != TFM_OK)
         return cmd_failed(COMMAND, &err);
     int status = args->output_dir != NULL ? translate_to_folder(&job, work) : translate_to_one(&job, work);

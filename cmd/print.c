@@ -55,7 +55,7 @@ static void print_n_best(FILE *out, const struct print_style *style, long id, co
     fprintf(out, " ||| F0= %.6f ||| %.6f\n", h->score, h->normalized_score);
 }
 
-static void print_json(FILE *out, long id, int rank, const struct tfm_translation *t)
+static void print_json(FILE *out, const struct tfm_model *model, long id, int rank, const struct tfm_translation *t)
 {
     const struct tfm_hypothesis *h = &t->hypotheses[rank];
     fprintf(out, "{\"id\": %ld, \"rank\": %d, \"text\": ", id, rank + 1);
@@ -65,8 +65,10 @@ static void print_json(FILE *out, long id, int rank, const struct tfm_translatio
     fputs(", \"normalized_score\": ", out);
     quote_number(out, h->normalized_score);
     fputs(", \"pieces\": [", out);
-    for (int i = 0; i < h->n_pieces; i++)
-        fprintf(out, "%s%d", i > 0 ? ", " : "", h->pieces[i]);
+    for (int i = 0; i < h->n_pieces; i++) {
+        fputs(i > 0 ? ", " : "", out);
+        quote_json(out, tfm_target_piece(model, h->pieces[i]));
+    }
     fputs("], \"piece_scores\": [", out);
     for (int i = 0; i < h->n_pieces; i++) {
         fputs(i > 0 ? ", " : "", out);
@@ -76,13 +78,13 @@ static void print_json(FILE *out, long id, int rank, const struct tfm_translatio
             t->n_parts);
 }
 
-void print_translation(FILE *out, const struct print_style *style, long id,
+void print_translation(FILE *out, const struct print_style *style, const struct tfm_model *model, long id,
                        const struct tfm_translation *translation)
 {
     int n = style->n_best ? translation->n_hypotheses : 1;
     for (int i = 0; i < n; i++) {
         if (style->format == PRINT_JSON)
-            print_json(out, id, i, translation);
+            print_json(out, model, id, i, translation);
         else if (style->n_best)
             print_n_best(out, style, id, &translation->hypotheses[i]);
         else

@@ -14,8 +14,8 @@ struct print_style {
     bool word_scores;
 };
 
-/* Prints the translation of line number `id` (from 0). */
-void print_translation(FILE *out, const struct print_style *style, long id,
+/* Prints the translation of line number `id` (from 0). The model names the pieces. */
+void print_translation(FILE *out, const struct print_style *style, const struct tfm_model *model, long id,
                        const struct tfm_translation *translation);
 
 #endif

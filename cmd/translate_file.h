@@ -16,6 +16,7 @@ struct translate_style {
 struct translation_job {
     const char *command; /* for notes */
     const struct translate_style *style;
+    const struct tfm_model *model;
     struct tfm_translator *translator;
     long n_lines;    /* translated so far */
     long first_line; /* of them, before the output that is being written */

@@ -92,6 +92,9 @@ struct tfm_model;
 TFM_API enum tfm_status tfm_model_open(struct tfm_model **model, const char *folder, struct tfm_error *err);
 TFM_API void tfm_model_free(struct tfm_model *model);
 
+/* The piece with this id in the target vocabulary, U+2581 standing for a space; NULL when there is none. */
+TFM_API const char *tfm_target_piece(const struct tfm_model *model, int id);
+
 /* ---- translation ---- */
 
 struct tfm_translate_options {

@@ -226,3 +226,8 @@ enum tfm_status model_write(const char *folder, const struct config *config, con
     str_release(&path);
     return status;
 }
+
+const char *tfm_target_piece(const struct tfm_model *model, int id)
+{
+    return id >= 0 && id < spm_size(model->target) ? spm_piece(model->target, id) : NULL;
+}

@@ -82,13 +82,6 @@ static inline V V_fma(V x, V y, V z)
 
 static inline V V_sqrt(V x) { return V_pair(_mm256_sqrt_ps(x.a), _mm256_sqrt_ps(x.b)); }
 
-/* a > b ? x : y */
-static inline V V_gt(V a, V b, V x, V y)
-{
-    return V_pair(_mm256_blendv_ps(y.a, x.a, _mm256_cmp_ps(a.a, b.a, _CMP_GT_OQ)),
-                  _mm256_blendv_ps(y.b, x.b, _mm256_cmp_ps(a.b, b.b, _CMP_GT_OQ)));
-}
-
 static inline V V_round(V x)
 {
     return V_pair(_mm256_round_ps(x.a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC),

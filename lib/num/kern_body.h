@@ -83,16 +83,21 @@ static inline __attribute__((always_inline)) void column(real *c, int ldc, const
 #define TILE(rows) tile(c, ldc, a, rsa, csa, b, ldb, bstep, k, add, tail, rows, cols)
     for (; m >= KERN_ROWS; m -= KERN_ROWS, a += (size_t)KERN_ROWS * rsa, c += (size_t)KERN_ROWS * ldc)
         TILE(KERN_ROWS);
+#define LAST(rows)                      \
+    case rows:                          \
+        if (rows < KERN_ROWS)           \
+            TILE(rows);                 \
+        break
     switch (m) {
-    case 7: TILE(7); break;
-    case 6: TILE(6); break;
-    case 5: TILE(5); break;
-    case 4: TILE(4); break;
-    case 3: TILE(3); break;
-    case 2: TILE(2); break;
-    case 1: TILE(1); break;
-    default: break;
+        LAST(1);
+        LAST(2);
+        LAST(3);
+        LAST(4);
+        LAST(5);
+        LAST(6);
+        LAST(7);
     }
+#undef LAST
 #undef TILE
 }
 

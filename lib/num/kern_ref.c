@@ -10,7 +10,7 @@
 
 #define KERN_NAME "ref"
 #define KERN_TABLE kern_ref
-#define KERN_ROWS 4 /* rows of a tile of the matrix product */
+#define KERN_ROWS 2 /* rows of a tile of the matrix product */
 
 #ifdef REAL_IS_DOUBLE
 #define FMA fma
@@ -88,13 +88,6 @@ static inline V V_sqrt(V a)
 {
     LANES a.v[l] = SQRT(a.v[l]);
     return a;
-}
-
-/* a > b ? x : y */
-static inline V V_gt(V a, V b, V x, V y)
-{
-    LANES x.v[l] = a.v[l] > b.v[l] ? x.v[l] : y.v[l];
-    return x;
 }
 
 static inline V V_round(V a)

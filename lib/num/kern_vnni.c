@@ -37,12 +37,6 @@ static inline V V_min(V x, V y) { return _mm512_min_ps(x, y); }
 static inline V V_fma(V x, V y, V z) { return _mm512_fmadd_ps(x, y, z); }
 static inline V V_sqrt(V x) { return _mm512_sqrt_ps(x); }
 
-/* a > b ? x : y */
-static inline V V_gt(V a, V b, V x, V y)
-{
-    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_GT_OQ), y, x);
-}
-
 static inline V V_round(V x)
 {
     return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
