@@ -1,7 +1,8 @@
 /*
- * api.c: the parts of tfm.h that belong to no single folder: the version, the choice of kernels, and training, where the
- * trainer is given the translator that it validates with, since train/ and decode/ do not know each other. The other
- * functions of tfm.h stand in the files of their subject (model.c, translator.c, trainer.c and those of inspect/).
+ * api.c: the parts of tfm.h that belong to no single folder: the version, the choice of kernels, and
+ * training, where the trainer is given the translator that it validates with, since train/ and decode/ do
+ * not know each other. The other functions of tfm.h stand in the files of their subject (model.c,
+ * translator.c, trainer.c and those of inspect/).
  */
 #include "base/mem.h"
 #include "decode/translator.h"
@@ -28,8 +29,8 @@ const char *tfm_cpu(void)
 
 /* Validation's translations: beam search with the default options, of whole lines. */
 static enum tfm_status translate_lines(void *user, const struct net *net, const struct spm *source,
-                                       const struct spm *target, const char *const *lines, size_t n, int threads,
-                                       char **texts, struct tfm_error *err)
+                                       const struct spm *target, const char *const *lines, size_t n,
+                                       int threads, char **texts, struct tfm_error *err)
 {
     (void)user;
     struct tfm_translate_options options;

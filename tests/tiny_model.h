@@ -1,7 +1,7 @@
 /*
- * tiny_model.h: a small model folder for tests: random weights, and a vocabulary trained on made-up text. `eos_bias` is
- * added to the logit of </s>: with 0 a random model almost never ends a sentence, with 5 it soon does; `unk_bias` to that
- * of the unknown piece.
+ * tiny_model.h: a small model folder for tests: random weights, and a vocabulary trained on made-up text.
+ * `eos_bias` is added to the logit of </s>: with 0 a random model almost never ends a sentence, with 5 it
+ * soon does; `unk_bias` to that of the unknown piece.
  */
 #ifndef TFM_TESTS_TINY_MODEL_H
 #define TFM_TESTS_TINY_MODEL_H
@@ -22,7 +22,8 @@ struct tiny_options {
 /* Appends a sentence of n words, each of one to three syllables. */
 static inline void tiny_sentence(struct str *text, uint64_t key, int n)
 {
-    static const char *const syllables[] = { "ba", "do", "ki", "le", "mur", "na", "po", "ri", "sta", "tü", "ver", "zo" };
+    static const char *const syllables[] = { "ba", "do", "ki",  "le", "mur", "na",
+                                             "po", "ri", "sta", "tü", "ver", "zo" };
     struct tfm_error err;
     for (int i = 0; i < n; i++) {
         if (i > 0)
@@ -38,7 +39,7 @@ static inline void tiny_sentence(struct str *text, uint64_t key, int n)
 
 static inline enum tfm_status tiny_vocabulary(const char *path, struct tfm_error *err)
 {
-    char text_path[600];
+    char text_path[700];
     snprintf(text_path, sizeof(text_path), "%s.txt", path);
     struct str text = { 0 };
     for (uint64_t i = 0; i < 400; i++) {
@@ -54,17 +55,26 @@ static inline enum tfm_status tiny_vocabulary(const char *path, struct tfm_error
     return status == TFM_OK ? spm_train(&options, err) : status;
 }
 
-static inline enum tfm_status tiny_write(const char *folder, const struct tiny_options *o, struct tfm_error *err)
+static inline enum tfm_status tiny_write(const char *folder, const struct tiny_options *o,
+                                         struct tfm_error *err)
 {
-    char path[600];
+    char path[640];
     snprintf(path, sizeof(path), "%s/vocab.spm", folder);
     struct spm *spm;
     TRY(dir_make(folder, err));
     TRY(tiny_vocabulary(path, err));
     TRY(spm_open(&spm, path, err));
     struct config config = {
-        .encoder_layers = 2, .decoder_layers = 2, .d_model = 24, .heads = 3, .ffn_dim = 40, .activation = ACT_RELU,
-        .pre_norm = o->pre_norm, .norm_epsilon = 1e-6, .scale_embedding = true, .tie = o->tie,
+        .encoder_layers = 2,
+        .decoder_layers = 2,
+        .d_model = 24,
+        .heads = 3,
+        .ffn_dim = 40,
+        .activation = ACT_RELU,
+        .pre_norm = o->pre_norm,
+        .norm_epsilon = 1e-6,
+        .scale_embedding = true,
+        .tie = o->tie,
     };
     config.source_vocab_size = config.vocab_size = spm_size(spm);
     config.eos_token_id = config.decoder_start_token_id = spm_eos(spm);

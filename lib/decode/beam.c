@@ -1,10 +1,12 @@
 /*
- * beam.c: the beam of one sentence; the rule is told in beam.h. Its place on the sentence's way: search.c feeds the
- * tokens of the live hypotheses to the decoder, makes candidates of the logits and calls beam_step.
+ * beam.c: the beam of one sentence; the rule is told in beam.h. Its place on the sentence's way: search.c
+ * feeds the tokens of the live hypotheses to the decoder, makes candidates of the logits and calls
+ * beam_step.
  *
- * The history is a tree of nodes that point to their parents. Nothing is copied when hypotheses branch or change places:
- * pieces, scores and cache rows of a hypothesis are found by walking from its last node to the start symbol. Scores are
- * summed in double, in the order of the pieces, so they depend on nothing but the hypothesis itself.
+ * The history is a tree of nodes that point to their parents. Nothing is copied when hypotheses branch or
+ * change places: pieces, scores and cache rows of a hypothesis are found by walking from its last node to
+ * the start symbol. Scores are summed in double, in the order of the pieces, so they depend on nothing but
+ * the hypothesis itself.
  */
 #include "decode/beam.h"
 
@@ -22,17 +24,20 @@ struct beam_choice {
 size_t beam_bytes(int size, int limit)
 {
     size_t hypotheses = (size_t)size;
-    return hypotheses * (sizeof(struct beam_hypothesis) + sizeof(struct beam_ending) + sizeof(struct beam_choice)) +
+    return hypotheses *
+               (sizeof(struct beam_hypothesis) + sizeof(struct beam_ending) + sizeof(struct beam_choice)) +
            (1 + hypotheses * (size_t)limit) * sizeof(struct beam_node) + (size_t)4 * 64;
 }
 
 static int add_node(struct beam *beam, int parent, int token, float score)
 {
-    beam->nodes[beam->n_nodes] = (struct beam_node){ .parent = parent, .token = token, .row = -1, .score = score };
+    beam->nodes[beam->n_nodes] =
+        (struct beam_node){ .parent = parent, .token = token, .row = -1, .score = score };
     return beam->n_nodes++;
 }
 
-void beam_init(struct beam *beam, const struct beam_options *options, int start_token, int limit, struct arena *arena)
+void beam_init(struct beam *beam, const struct beam_options *options, int start_token, int limit,
+               struct arena *arena)
 {
     assert(options->size >= 1 && options->n_best >= 1 && options->n_best <= options->size);
     assert(options->normalize >= 0 && limit >= 1);

@@ -1,14 +1,15 @@
 /*
- * beam.h: beam search over one sentence, as pure bookkeeping: it is told the best continuations of each live hypothesis
- * and decides which of them live on and which have ended. It knows nothing of networks.
+ * beam.h: beam search over one sentence, as pure bookkeeping: it is told the best continuations of each
+ * live hypothesis and decides which of them live on and which have ended. It knows nothing of networks.
  *
- * The rule. Each step keeps the best `room` continuations of all live hypotheses together. One that is </s> ends its
- * hypothesis and takes its place in the room for good, so that the beam narrows by one and exactly `size` hypotheses
- * end in all (as in Marian, Junczys-Dowmunt et al. 2018). Ended ones are ranked by score / pieces^normalize, </s>
- * counted. The search is over when none lives, when the length limit is reached (those still alive then end as they are,
- * marked `limited`, and rank behind all that ended by themselves), or when no live hypothesis can still come among the
- * n_best: scores only fall, so score / limit^normalize bounds what any continuation can reach (Huang et al. 2017).
- * Ties go to the earlier hypothesis, then to the smaller token. Size 1 is greedy search.
+ * The rule. Each step keeps the best `room` continuations of all live hypotheses together. One that is </s>
+ * ends its hypothesis and takes its place in the room for good, so that the beam narrows by one and exactly
+ * `size` hypotheses end in all (as in Marian, Junczys-Dowmunt et al. 2018). Ended ones are ranked by
+ * score / pieces^normalize, </s> counted. The search is over when none lives, when the length limit is
+ * reached (those still alive then end as they are, marked `limited`, and rank behind all that ended by
+ * themselves), or when no live hypothesis can still come among the n_best: scores only fall, so
+ * score / limit^normalize bounds what any continuation can reach (Huang et al. 2017). Ties go to the earlier
+ * hypothesis, then to the smaller token. Size 1 is greedy search.
  */
 #ifndef TFM_DECODE_BEAM_H
 #define TFM_DECODE_BEAM_H
@@ -32,8 +33,8 @@ struct beam_candidate {
 struct beam_node { /* one piece of the history, which is a tree: hypotheses share their beginnings */
     int parent;    /* -1 for the start symbol */
     int token;
-    int row;       /* of the cache, once the piece was fed to the decoder */
-    float score;   /* log-probability of the piece */
+    int row;     /* of the cache, once the piece was fed to the decoder */
+    float score; /* log-probability of the piece */
 };
 
 struct beam_hypothesis {
@@ -50,9 +51,9 @@ struct beam_ending {
 
 struct beam {
     struct beam_options options;
-    int limit;                    /* pieces at most */
-    double limit_norm;            /* limit^normalize */
-    int step;                     /* pieces that each live hypothesis has */
+    int limit;         /* pieces at most */
+    double limit_norm; /* limit^normalize */
+    int step;          /* pieces that each live hypothesis has */
     int n_live, n_ended, n_nodes;
     struct beam_hypothesis *live; /* [size], best first; the search is over when n_live is 0 */
     struct beam_ending *ended;    /* [size], best first; at least one once the search is over */
@@ -60,17 +61,19 @@ struct beam {
     struct beam_choice *chosen;   /* [size] scratch of a step */
 };
 
-/* Starts with one live hypothesis, the start symbol. The memory is taken from the arena: beam_bytes at most. */
-void beam_init(struct beam *beam, const struct beam_options *options, int start_token, int limit, struct arena *arena);
+/* Starts with one live hypothesis, the start symbol. The memory is taken from the arena: beam_bytes at
+ * most. */
+void beam_init(struct beam *beam, const struct beam_options *options, int start_token, int limit,
+               struct arena *arena);
 size_t beam_bytes(int size, int limit);
 
-/* The token that hypothesis h has to be fed to the decoder, and the cache rows of its history: `row` is where this token
- * will be. rows [step + 1] gets all of them from the start symbol on, `row` last. */
+/* The token that hypothesis h has to be fed to the decoder, and the cache rows of its history: `row` is
+ * where this token will be. rows [step + 1] gets all of them from the start symbol on, `row` last. */
 int beam_token(const struct beam *beam, int h);
 void beam_rows(struct beam *beam, int h, int row, int *rows);
 
-/* One step. candidates [n_live, size]: for each live hypothesis its best continuations, best first, equal ones in order
- * of tokens; `size` of them, or fewer and then a token of -1. */
+/* One step. candidates [n_live, size]: for each live hypothesis its best continuations, best first, equal
+ * ones in order of tokens; `size` of them, or fewer and then a token of -1. */
 void beam_step(struct beam *beam, const struct beam_candidate *candidates);
 
 /* The pieces of an ending and their log-probabilities, [n_pieces] each. */

@@ -1,7 +1,8 @@
 /*
- * plan.c: cuts lines into sentences and sentences into batches. On the sentence's way: tfm_translate plans between
- * spm_encode and search_batch. A plan decides who is translated with whom and when, never what comes out. Its arrays are
- * kept from call to call, and sorting is by counting, so that a plan no larger than an earlier one allocates nothing.
+ * plan.c: cuts lines into sentences and sentences into batches. On the sentence's way: tfm_translate plans
+ * between spm_encode and search_batch. A plan decides who is translated with whom and when, never what
+ * comes out. Its arrays are kept from call to call, and sorting is by counting, so that a plan no larger
+ * than an earlier one allocates nothing.
  */
 #include "decode/plan.h"
 
@@ -44,8 +45,8 @@ enum tfm_status plan_reserve(void *array, size_t *cap, size_t n, size_t element,
 #define RESERVE(plan, array, n, err) \
     plan_reserve(&(plan)->array, &(plan)->array##_cap, (n), sizeof(*(plan)->array), (err))
 
-/* How many of the n pieces make the next part of a line: about as many as each other part will have, up to the start of
- * a word. */
+/* How many of the n pieces make the next part of a line: about as many as each other part will have, up to
+ * the start of a word. */
 static int part_length(const int *pieces, int n, int max_length, const struct spm *spm)
 {
     if (n <= max_length)
@@ -99,8 +100,9 @@ static void sort_sentences(struct plan *plan)
         plan->sorted[plan->count[plan->sentences[i].n_pieces]++] = &plan->sentences[i];
 }
 
-enum tfm_status plan_batches(struct plan *plan, const struct plan_limits *limits, const struct search_options *options,
-                             const struct net *net, struct tfm_error *err)
+enum tfm_status plan_batches(struct plan *plan, const struct plan_limits *limits,
+                             const struct search_options *options, const struct net *net,
+                             struct tfm_error *err)
 {
     size_t n = plan->n_sentences, workers = (size_t)limits->n_workers;
     TRY(RESERVE(plan, sorted, n, err));

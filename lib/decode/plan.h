@@ -1,7 +1,7 @@
 /*
- * plan.h: from lines to batches. A line of more than max_length pieces is cut at words into parts, each a sentence of its
- * own; the sentences of all lines are sorted, longest first, so that those searched together are about as long as each
- * other, and cut into batches.
+ * plan.h: from lines to batches. A line of more than max_length pieces is cut at words into parts, each a
+ * sentence of its own; the sentences of all lines are sorted, longest first, so that those searched
+ * together are about as long as each other, and cut into batches.
  */
 #ifndef TFM_DECODE_PLAN_H
 #define TFM_DECODE_PLAN_H
@@ -22,9 +22,9 @@ struct plan_batch {
 };
 
 struct plan_limits {
-    int mini_batch;       /* sentences of a batch at most */
-    int n_workers;        /* who share the work */
-    size_t scratch;       /* bytes that each has; at least what one sentence of max_length takes */
+    int mini_batch; /* sentences of a batch at most */
+    int n_workers;  /* who share the work */
+    size_t scratch; /* bytes that each has; at least what one sentence of max_length takes */
 };
 
 struct plan {
@@ -35,7 +35,7 @@ struct plan {
     struct search_sentence *sentences, **sorted;
     struct plan_batch *batches;
     size_t sentences_cap, sorted_cap, batches_cap; /* they grow where a plan is larger than all before */
-    int *count; /* [max_length + 1] for sorting */
+    int *count;                                    /* [max_length + 1] for sorting */
 };
 
 enum tfm_status plan_init(struct plan *plan, int max_length, struct tfm_error *err);
@@ -45,8 +45,9 @@ void plan_release(struct plan *plan);
 enum tfm_status plan_cut(struct plan *plan, struct plan_line *lines, size_t n, const struct spm *spm,
                          struct tfm_error *err);
 /* Sorts and cuts the sentences of all parts into batches. */
-enum tfm_status plan_batches(struct plan *plan, const struct plan_limits *limits, const struct search_options *options,
-                             const struct net *net, struct tfm_error *err);
+enum tfm_status plan_batches(struct plan *plan, const struct plan_limits *limits,
+                             const struct search_options *options, const struct net *net,
+                             struct tfm_error *err);
 
 /* Room for n elements in a growing array (a pointer to its pointer). */
 enum tfm_status plan_reserve(void *array, size_t *cap, size_t n, size_t element, struct tfm_error *err);

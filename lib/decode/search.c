@@ -1,11 +1,13 @@
 /*
- * search.c: beam search for a batch. On the sentence's way: tfm_translate hands batches to search_batch, which calls
- * encoder_forward once and then, step by step,
- *     hidden = decoder_step(last tokens)   logits = hidden E^T + b   log p = logits - logsumexp(logits)   beam_step
- * The rows of a step are the live hypotheses, those of one sentence side by side: each is a self-attention segment of its
- * own over the cache rows of its history; together they are one cross-attention segment over their source. Logits are
- * made for a few rows at a time, and of each row only the best beam_size tokens are kept. Whatever is computed for a row
- * depends on that row alone, so neither batch nor threads change a digit.
+ * search.c: beam search for a batch. On the sentence's way: tfm_translate hands batches to search_batch,
+ * which calls encoder_forward once and then, step by step,
+ *     hidden = decoder_step(last tokens)      logits = hidden E^T + b
+ *     log p = logits - logsumexp(logits)      beam_step(the best of log p)
+ * The rows of a step are the live hypotheses, those of one sentence side by side: each is a self-attention
+ * segment of its own over the cache rows of its history; together they are one cross-attention segment over
+ * their source. Logits are made for a few rows at a time, and of each row only the best beam_size tokens
+ * are kept. Whatever is computed for a row depends on that row alone, so neither batch nor threads change a
+ * digit.
  */
 #include "decode/search.h"
 
@@ -17,7 +19,7 @@
 #include "decode/beam.h"
 #include "model/decoder.h"
 
-#define TILE 32   /* rows whose logits are in memory together */
+#define TILE  32  /* rows whose logits are in memory together */
 #define BLOCK 128 /* logits that are looked at together when the best are sought */
 
 struct live_sentence {
@@ -55,7 +57,8 @@ size_t search_scratch(const struct search_options *options, const struct net *ne
     size_t d = (size_t)c->d_model, source = (size_t)n_pieces + 1;
     size_t limit = (size_t)search_limit(options, n_pieces), beam = (size_t)options->beam_size;
     size_t cache = beam * limit * d + (size_t)c->decoder_layers * (beam * limit + source) * 2 * d;
-    /* A layer takes about 15 rows of D and one of F for each token, and for each query the weights of one head. */
+    /* A layer takes about 15 rows of D and one of F for each token, and for each query the weights of one
+     * head. */
     size_t rows = (source + beam) * (24 * d + 2 * (size_t)c->ffn_dim);
     size_t attention = source * (source + 3 * d) + beam * (limit + source) * (1 + d);
     size_t lists = sizeof(int) * (4 * source + beam * (limit + 8)) +
@@ -68,7 +71,8 @@ size_t search_results(const struct search_options *options, int n_pieces)
 {
     size_t limit = (size_t)search_limit(options, n_pieces);
     return (size_t)options->n_best *
-               (sizeof(struct search_hypothesis) + limit * (sizeof(int) + sizeof(float)) + (size_t)2 * 64) + 64;
+               (sizeof(struct search_hypothesis) + limit * (sizeof(int) + sizeof(float)) + (size_t)2 * 64) +
+           64;
 }
 
 /* ---- start ---- */
@@ -83,7 +87,8 @@ static void start_search(struct search *search, struct search_sentence *const *s
     size_t capacity = 0;
     for (int i = 0; i < n; i++) {
         start[i + 1] = start[i] + sentences[i]->n_pieces + 1;
-        capacity += (size_t)search->options->beam_size * (size_t)search_limit(search->options, sentences[i]->n_pieces);
+        capacity += (size_t)search->options->beam_size *
+                    (size_t)search_limit(search->options, sentences[i]->n_pieces);
     }
     assert(capacity <= INT_MAX);
     int *ids = ARENA_TAKE(arena, int, start[n]);
@@ -127,10 +132,9 @@ static real *decode_rows(struct search *search, int n)
     for (int i = 0; i < search->n_live; i++) {
         struct live_sentence *live = &search->live[i];
         int n_keys = live->beam.step + 1;
-        cross[i] = (struct attn_segment){ .q_start = row,
-                                          .n_q = live->beam.n_live,
-                                          .k_start = live->source_start,
-                                          .n_k = live->n_source };
+        cross[i] = (struct attn_segment){
+            .q_start = row, .n_q = live->beam.n_live, .k_start = live->source_start, .n_k = live->n_source
+        };
         for (int h = 0; h < live->beam.n_live; h++, row++) {
             int *k_rows = ARENA_TAKE(arena, int, n_keys);
             beam_rows(&live->beam, h, first_new + row, k_rows);
@@ -144,15 +148,25 @@ static real *decode_rows(struct search *search, int n)
     return hidden;
 }
 
-/* The k best of x [n], best first, the earlier of equal ones first, into `best`; filled up with tokens of -1 where there
- * are not as many numbers above -inf. Blocks without any that is good enough are passed over. */
-static void take_best(struct beam_candidate *best, int k, const real *x, int n, const struct kern *kern)
+/* Whether any of a block is above the threshold: without a branch, so that a compiler makes vectors of it. */
+static bool any_above(const real *x, real threshold)
+{
+    int any = 0;
+    for (int i = 0; i < BLOCK; i++)
+        any |= x[i] > threshold;
+    return any;
+}
+
+/* The k best of x [n], best first, the earlier of equal ones first, into `best`; filled up with tokens of
+ * -1 where there are not as many numbers above -inf. Blocks without any that is good enough are passed
+ * over. */
+static void take_best(struct beam_candidate *best, int k, const real *x, int n)
 {
     for (int i = 0; i < k; i++)
         best[i] = (struct beam_candidate){ .token = -1, .score = -INFINITY };
     for (int start = 0; start < n; start += BLOCK) {
-        int end = n - start < BLOCK ? n : start + BLOCK, index;
-        if (!(kern->max(x + start, end - start, &index) > best[k - 1].score))
+        int end = n - start < BLOCK ? n : start + BLOCK;
+        if (end - start == BLOCK && !any_above(x + start, best[k - 1].score))
             continue;
         for (int i = start; i < end; i++) {
             if (!(x[i] > best[k - 1].score))
@@ -165,18 +179,18 @@ static void take_best(struct beam_candidate *best, int k, const real *x, int n, 
     }
 }
 
-/* Turns the logits of one row into its candidates. Forbidden tokens are left out, the others keep their probability. */
+/* Turns the logits of one row into its candidates. Forbidden tokens are left out, the others keep their
+ * probability. */
 static void find_candidates(struct beam_candidate *candidates, real *logits, const struct search *search)
 {
     const struct config *config = search->net->config;
-    const struct kern *kern = search->run->kern;
     int k = search->options->beam_size;
-    real sum = kern->logsumexp(logits, config->vocab_size);
+    real sum = search->run->kern->logsumexp(logits, config->vocab_size);
     if (!search->options->allow_unk && config->unk_token_id >= 0)
         logits[config->unk_token_id] = -INFINITY;
     if (config->decoder_start_token_id != config->eos_token_id)
         logits[config->decoder_start_token_id] = -INFINITY;
-    take_best(candidates, k, logits, config->vocab_size, kern);
+    take_best(candidates, k, logits, config->vocab_size);
     for (int i = 0; i < k && candidates[i].token >= 0; i++) {
         float score = candidates[i].score - (float)sum;
         if (isnan(score)) /* a broken model: an infinite logit */

@@ -1,12 +1,12 @@
 /*
- * translator.c: tfm_translate: from lines of text to lines of text. On the sentence's way: cmd_translate calls
- * tfm_translate, which runs three rounds over a pool of workers, each item on whichever worker is free:
- *   1. every line becomes pieces (spm_encode);
- *   2. the sentences, longest first, cut into batches, are searched (search_batch);
- *   3. the pieces found for every line become text (spm_decode).
- * A line of more than max_length pieces is cut at words into parts that are searched as sentences of their own. All that
- * a call finds lies in the workers' `kept` arenas until the next call, so that pointers stay good and a warm translator
- * allocates nothing.
+ * translator.c: tfm_translate: from lines of text to lines of text. On the sentence's way: cmd_translate
+ * calls tfm_translate, which runs three rounds over a pool of workers, each item on whichever is free:
+ *     1. every line becomes pieces (spm_encode);
+ *     2. the sentences, longest first, cut into batches, are searched (search_batch);
+ *     3. the pieces found for every line become text (spm_decode).
+ * A line of more than max_length pieces is cut at words into parts that are searched as sentences of their
+ * own. All that a call finds lies in the workers' `kept` arenas until the next call, so that pointers stay
+ * good and a warm translator allocates nothing.
  */
 #include "decode/translator.h"
 
@@ -22,14 +22,14 @@
 #include "model/model.h"
 #include "text/utf8.h"
 
-#define SCRATCH_MOST ((size_t)16 << 30) /* address space reserved a worker, unless one sentence needs more */
-#define KEPT_SIZE ((size_t)16 << 30)
-#define MAX_BEAM 64
-#define MAX_LENGTH 10000
+#define SCRATCH_SIZE      ((size_t)16 << 30) /* address space of a worker, unless one sentence needs more */
+#define KEPT_SIZE         ((size_t)16 << 30)
+#define MAX_BEAM          64
+#define MAX_LENGTH        10000
 #define MAX_LENGTH_FACTOR 100
-#define MAX_NORMALIZE 10
-#define MAX_MINI_BATCH 10000
-#define MAX_THREADS 1024
+#define MAX_NORMALIZE     10
+#define MAX_MINI_BATCH    10000
+#define MAX_THREADS       1024
 
 struct worker {
     struct arena scratch, kept;
@@ -52,7 +52,7 @@ struct tfm_translator {
     /* of the call */
     const char *const *texts;
     struct plan plan;
-    struct plan_line *lines;              /* these two grow where a call has more lines than all before */
+    struct plan_line *lines; /* these two grow where a call has more lines than all before */
     struct tfm_translation *translations;
     size_t lines_cap, translations_cap;
 };
@@ -86,8 +86,8 @@ static enum tfm_status check_options(const struct tfm_translate_options *o, stru
     TRY(check_range("the number of threads (0: one a core)", o->threads, 0, MAX_THREADS, err));
     if (o->n_best < 1 || o->n_best > o->beam_size)
         return err_set(err, TFM_EINVAL,
-                       "the number of hypotheses wanted a line is %d; it must be from 1 to the beam size, %d", o->n_best,
-                       o->beam_size);
+                       "the number of hypotheses wanted a line is %d; it must be from 1 to the beam size, %d",
+                       o->n_best, o->beam_size);
     if (!(o->normalize >= 0 && o->normalize <= MAX_NORMALIZE))
         return err_set(err, TFM_EINVAL, "the exponent of length normalization is %g; it must be from 0 to %d",
                        (double)o->normalize, MAX_NORMALIZE);
@@ -99,14 +99,16 @@ static enum tfm_status check_options(const struct tfm_translate_options *o, stru
 
 /* ---- creation ---- */
 
-static enum tfm_status worker_init(struct worker *worker, const struct tfm_translator *t, struct tfm_error *err)
+static enum tfm_status worker_init(struct worker *worker, const struct tfm_translator *t,
+                                   struct tfm_error *err)
 {
     size_t one = search_scratch_base(t->net) + search_scratch(&t->search, t->net, t->options.max_length);
-    TRY(arena_init(&worker->scratch, one > SCRATCH_MOST ? one : SCRATCH_MOST, err));
+    TRY(arena_init(&worker->scratch, one > SCRATCH_SIZE ? one : SCRATCH_SIZE, err));
     if (worker->scratch.size < one)
         return err_set(err, TFM_ENOMEM,
-                       "a sentence of %d pieces with beam size %d may need %zu MiB of scratch memory and this process may "
-                       "have %zu; lower the maximal length or the beam size, or raise the limit (ulimit -v)",
+                       "a sentence of %d pieces with beam size %d may need %zu MiB of scratch memory and "
+                       "this process may have %zu; lower the maximal length or the beam size, or raise the "
+                       "limit (ulimit -v)",
                        t->options.max_length, t->options.beam_size, one >> 20, worker->scratch.size >> 20);
     return arena_init(&worker->kept, KEPT_SIZE, err);
 }
@@ -124,8 +126,8 @@ static enum tfm_status translator_init(struct tfm_translator *t, struct tfm_erro
     return pool_new(&t->pool, threads, err);
 }
 
-enum tfm_status translator_new(struct tfm_translator **translator, const struct net *net, const struct spm *source,
-                               const struct spm *target, const struct kern *kern,
+enum tfm_status translator_new(struct tfm_translator **translator, const struct net *net,
+                               const struct spm *source, const struct spm *target, const struct kern *kern,
                                const struct tfm_translate_options *options, struct tfm_error *err)
 {
     *translator = NULL;
@@ -183,8 +185,8 @@ void tfm_translator_free(struct tfm_translator *t)
 static enum tfm_status no_room(const struct worker *worker, struct tfm_error *err)
 {
     return err_set(err, TFM_ENOMEM,
-                   "the translations of one call do not fit into the %zu MiB set aside for them; translate fewer lines at "
-                   "once",
+                   "the translations of one call do not fit into the %zu MiB set aside for them; translate "
+                   "fewer lines at once",
                    worker->kept.size >> 20);
 }
 
@@ -265,11 +267,12 @@ static const char *keep_text(struct worker *worker)
 }
 
 /* One hypothesis of a line that was translated as a whole. */
-static void finish_hypothesis(const struct tfm_translator *t, struct worker *worker, struct tfm_hypothesis *out,
-                              const struct search_hypothesis *found)
+static void finish_hypothesis(const struct tfm_translator *t, struct worker *worker,
+                              struct tfm_hypothesis *out, const struct search_hypothesis *found)
 {
     str_clear(&worker->text);
-    worker->status = spm_decode(t->target, found->pieces, (size_t)found->n_pieces, &worker->text, &worker->err);
+    worker->status =
+        spm_decode(t->target, found->pieces, (size_t)found->n_pieces, &worker->text, &worker->err);
     if (worker->status != TFM_OK)
         return;
     *out = (struct tfm_hypothesis){ .text = keep_text(worker),
@@ -280,8 +283,8 @@ static void finish_hypothesis(const struct tfm_translator *t, struct worker *wor
                                     .piece_scores = found->piece_scores };
 }
 
-/* The one hypothesis of a line in parts: the best of each part, texts joined by spaces, pieces laid end to end. Without
- * parts, of a blank line, it is empty. */
+/* The one hypothesis of a line in parts: the best of each part, texts joined by spaces, pieces laid end to
+ * end. Without parts, of a blank line, it is empty. */
 static void join_parts(const struct tfm_translator *t, struct worker *worker, struct tfm_hypothesis *out,
                        const struct plan_line *line)
 {
@@ -329,7 +332,8 @@ static void finish_line(void *arg, int i, int w)
     struct tfm_hypothesis *hypotheses = keep(worker, (size_t)n * sizeof(*hypotheses));
     if (hypotheses == NULL)
         return;
-    *translation = (struct tfm_translation){ .n_hypotheses = n, .hypotheses = hypotheses, .n_parts = line->n_parts };
+    *translation =
+        (struct tfm_translation){ .n_hypotheses = n, .hypotheses = hypotheses, .n_parts = line->n_parts };
     for (int part = 0; part < line->n_parts; part++)
         translation->limited |= line->parts[part].hypotheses[0].limited;
     if (line->n_parts != 1) {
@@ -345,7 +349,9 @@ static void finish_line(void *arg, int i, int w)
 /* What to search, and whether all that may be found has room. */
 static enum tfm_status plan_search(struct tfm_translator *t, size_t n_lines, struct tfm_error *err)
 {
-    struct plan_limits limits = { .mini_batch = t->options.mini_batch, .n_workers = t->n_workers, .scratch = SIZE_MAX };
+    struct plan_limits limits = { .mini_batch = t->options.mini_batch,
+                                  .n_workers = t->n_workers,
+                                  .scratch = SIZE_MAX };
     for (int i = 0; i < t->n_workers; i++)
         if (t->workers[i].scratch.size < limits.scratch)
             limits.scratch = t->workers[i].scratch.size;
@@ -362,7 +368,8 @@ enum tfm_status tfm_translate(struct tfm_translator *t, const char *const *lines
 {
     *result = NULL;
     if (n > INT_MAX / 2)
-        return err_set(err, TFM_EINVAL, "%zu lines in one call; at most %d can be translated at once", n, INT_MAX / 2);
+        return err_set(err, TFM_EINVAL, "%zu lines in one call; at most %d can be translated at once", n,
+                       INT_MAX / 2);
     if (n == 0)
         return TFM_OK;
     TRY(plan_reserve(&t->lines, &t->lines_cap, n, sizeof(*t->lines), err));

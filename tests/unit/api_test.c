@@ -1,6 +1,6 @@
 /*
- * api_test.c: the library as a program sees it, through tfm.h alone: version, choice of kernels, a small training that
- * validates with translations, the model it leaves, and messages where something is missing.
+ * api_test.c: the library as a program sees it, through tfm.h alone: version, choice of kernels, a small
+ * training that validates with translations, the model it leaves, and messages where something is missing.
  */
 #include <tfm.h>
 
@@ -18,7 +18,8 @@ static void test_cpu(void)
     struct tfm_error err;
     CHECK(tfm_set_cpu("ref", &err) == TFM_OK, "the plain kernels can be had anywhere");
     CHECK_STR(tfm_cpu(), "ref", "and are then in use");
-    CHECK(tfm_set_cpu("z80", &err) == TFM_EINVAL && strstr(err.message, "z80") != NULL, "an unknown tier is refused by name");
+    CHECK(tfm_set_cpu("z80", &err) == TFM_EINVAL && strstr(err.message, "z80") != NULL,
+          "an unknown tier is refused by name");
     CHECK_STR(tfm_cpu(), "ref", "and changes nothing");
     CHECK(tfm_set_cpu("auto", &err) == TFM_OK, "back to the best");
 }
@@ -43,8 +44,9 @@ static void note_event(void *user, const struct tfm_train_event *event)
 
 static void write_corpus(const char *path, int n)
 {
-    static const char *const words[][2] = { { "red", "rot" },   { "car", "Auto" },  { "green", "grün" }, { "tree", "Baum" },
-                                            { "house", "Haus" }, { "old", "alt" },  { "big", "groß" },   { "dog", "Hund" } };
+    static const char *const words[][2] = { { "red", "rot" },   { "car", "Auto" },   { "green", "grün" },
+                                            { "tree", "Baum" }, { "house", "Haus" }, { "old", "alt" },
+                                            { "big", "groß" },  { "dog", "Hund" } };
     FILE *file = fopen(path, "w");
     if (file == NULL) {
         perror(path);

@@ -1,17 +1,17 @@
 /*
- * beam_test.c: the rule of decode/beam.h: which hypotheses live on, which end, in what order; ties; the length limit;
- * cache rows. A toy language model (a table of log-probabilities that depends on the last token) is searched and compared
- * with greedy search and with the enumeration of all its sentences.
+ * beam_test.c: the rule of decode/beam.h: which hypotheses live on, which end, in what order; ties; the
+ * length limit; cache rows. A toy language model (a table of log-probabilities that depends on the last
+ * token) is searched and compared with greedy search and with the enumeration of all its sentences.
  */
 #include "decode/beam.h"
 
 #include "base/rng.h"
 #include "check.h"
 
-#define MAX_V 8
+#define MAX_V    8
 #define MAX_SIZE 4096
-#define EOS 0
-#define START (-7) /* the toy model's only input that is no token */
+#define EOS      0
+#define START    (-7) /* the toy model's only input that is no token */
 
 static struct arena arena;
 
@@ -95,11 +95,13 @@ static bool same_ending(const struct beam *a, const struct beam *b, int i)
     beam_pieces(a, x, p, s);
     beam_pieces(b, y, q, t);
     return x->n_pieces == y->n_pieces && x->score == y->score && x->limited == y->limited &&
-           memcmp(p, q, sizeof(int) * (size_t)x->n_pieces) == 0 && memcmp(s, t, sizeof(float) * (size_t)x->n_pieces) == 0;
+           memcmp(p, q, sizeof(int) * (size_t)x->n_pieces) == 0 &&
+           memcmp(s, t, sizeof(float) * (size_t)x->n_pieces) == 0;
 }
 
 /* The best sentence of at most limit pieces that ends with </s>, by trying all. */
-static double best_of_all(const struct toy *toy, int token, int n_pieces, double score, int limit, double normalize)
+static double best_of_all(const struct toy *toy, int token, int n_pieces, double score, int limit,
+                          double normalize)
 {
     double best = -INFINITY;
     const float *row = toy_row(toy, token);
@@ -190,15 +192,30 @@ static void test_ties(void)
 {
     struct beam beam = new_beam(3, 1, 0, 9);
     beam_step(&beam, (struct beam_candidate[]){ { 4, -1 }, { 5, -1 }, { 6, -2 } });
-    CHECK(beam_token(&beam, 0) == 4 && beam_token(&beam, 1) == 5 && beam_token(&beam, 2) == 6, "live ones are in order");
+    CHECK(beam_token(&beam, 0) == 4 && beam_token(&beam, 1) == 5 && beam_token(&beam, 2) == 6,
+          "live ones are in order");
     /* -3 four times: twice from the first hypothesis, once from each other */
-    beam_step(&beam, (struct beam_candidate[]){ { 1, -2 }, { 3, -2 }, { 9, -7 }, { 2, -2 }, { 9, -7 }, { 9, -7 },
-                                                { 7, -1 }, { 9, -7 }, { 9, -7 } });
+    beam_step(&beam, (struct beam_candidate[]){ { 1, -2 },
+                                                { 3, -2 },
+                                                { 9, -7 },
+                                                { 2, -2 },
+                                                { 9, -7 },
+                                                { 9, -7 },
+                                                { 7, -1 },
+                                                { 9, -7 },
+                                                { 9, -7 } });
     CHECK(beam_token(&beam, 0) == 1 && beam_token(&beam, 1) == 3 && beam_token(&beam, 2) == 2,
           "of equal scores the earlier hypothesis wins, then the smaller token");
     /* Equal normalised scores: the one that ended first ranks first. */
-    beam_step(&beam, (struct beam_candidate[]){ { EOS, 0 }, { -1, 0 }, { -1, 0 }, { 8, 0 }, { -1, 0 }, { -1, 0 },
-                                                { -1, 0 }, { -1, 0 }, { -1, 0 } });
+    beam_step(&beam, (struct beam_candidate[]){ { EOS, 0 },
+                                                { -1, 0 },
+                                                { -1, 0 },
+                                                { 8, 0 },
+                                                { -1, 0 },
+                                                { -1, 0 },
+                                                { -1, 0 },
+                                                { -1, 0 },
+                                                { -1, 0 } });
     CHECK(beam.n_live == 0 && beam.n_ended == 1, "a live one that can only draw level does not go on");
     arena_reset(&arena, 0);
 }
@@ -208,10 +225,12 @@ static void test_narrowing(void)
     struct beam beam = new_beam(3, 3, 1, 9);
     beam_step(&beam, (struct beam_candidate[]){ { 4, -1 }, { EOS, -1.5f }, { 6, -2 } });
     CHECK(beam.n_live == 2 && beam.n_ended == 1, "an ended hypothesis takes a place");
-    beam_step(&beam, (struct beam_candidate[]){ { EOS, -2 }, { 1, -9 }, { 2, -9 }, { 1, -0.5f }, { 3, -5 }, { 2, -9 } });
+    beam_step(&beam, (struct beam_candidate[]){
+                         { EOS, -2 }, { 1, -9 }, { 2, -9 }, { 1, -0.5f }, { 3, -5 }, { 2, -9 } });
     CHECK(beam.n_live == 1 && beam.n_ended == 2 && beam_token(&beam, 0) == 1, "two leave room for one");
-    CHECK(beam.ended[0].n_pieces == 1 && beam.ended[0].normalized_score == -1.5 && beam.ended[1].n_pieces == 2 &&
-              beam.ended[1].normalized_score == -1.5 && beam.ended[1].score == -3,
+    CHECK(beam.ended[0].n_pieces == 1 && beam.ended[0].normalized_score == -1.5 &&
+              beam.ended[1].n_pieces == 2 && beam.ended[1].normalized_score == -1.5 &&
+              beam.ended[1].score == -3,
           "scores are divided by the length, </s> included; equal ones stay in the order of ending");
     beam_step(&beam, (struct beam_candidate[]){ { EOS, -0.25f }, { 1, -9 }, { 2, -9 } });
     int pieces[3];
@@ -248,7 +267,8 @@ static void test_limit(void)
     beam_step(&beam, (struct beam_candidate[]){ { EOS, -8 }, { 5, -0.5f } });
     beam_step(&beam, (struct beam_candidate[]){ { 5, 0 }, { 6, -9 } });
     CHECK(beam.n_live == 0 && beam.n_ended == 2, "at the limit the search is over");
-    CHECK(!beam.ended[0].limited && beam.ended[0].score == -8, "a hypothesis that ended ranks before one that was cut");
+    CHECK(!beam.ended[0].limited && beam.ended[0].score == -8,
+          "a hypothesis that ended ranks before one that was cut");
     CHECK(beam.ended[1].limited && beam.ended[1].n_pieces == 2 && beam.ended[1].normalized_score == -0.25,
           "the cut one has its score");
     arena_reset(&arena, 0);

@@ -1,7 +1,8 @@
 /*
- * laws_test.c: laws that translation obeys whatever the weights are: nothing depends on batch, order, threads, processor or
- * observers; a decoding step gives the same bits as the whole target at once; beam 1 is greedy search; a translation's
- * score is the one that scoring the pair gives; what comes later changes nothing before it.
+ * laws_test.c: laws that translation obeys whatever the weights are: nothing depends on batch, order,
+ * threads, processor or observers; a decoding step gives the same bits as the whole target at once; beam 1
+ * is greedy search; a translation's score is the one that scoring the pair gives; what comes later changes
+ * nothing before it.
  */
 #include <string.h>
 
@@ -19,7 +20,8 @@ static void make_lines(void)
 {
     for (int i = 0; i < N_LINES; i++) {
         if (i != 5)
-            tiny_sentence(&line_texts[i], rng_key(77, (uint64_t)(i == 9 ? 8 : i), 0, 0), i == 9 ? 9 : 1 + i % 13);
+            tiny_sentence(&line_texts[i], rng_key(77, (uint64_t)(i == 9 ? 8 : i), 0, 0),
+                          i == 9 ? 9 : 1 + i % 13);
         lines[i] = line_texts[i].data != NULL ? line_texts[i].data : "";
     }
 }
@@ -35,7 +37,8 @@ static struct tfm_translate_options with(int beam_size, int n_best, int mini_bat
     return o;
 }
 
-static struct tfm_translator *open_translator(const struct tfm_model *model, const struct tfm_translate_options *options,
+static struct tfm_translator *open_translator(const struct tfm_model *model,
+                                              const struct tfm_translate_options *options,
                                               const struct kern *kern)
 {
     struct tfm_translator *t;
@@ -65,8 +68,9 @@ static bool same(const struct tfm_translation *a, const struct tfm_translation *
     for (int h = 0; h < a->n_hypotheses; h++) {
         const struct tfm_hypothesis *x = &a->hypotheses[h], *y = &b->hypotheses[h];
         size_t n = (size_t)x->n_pieces;
-        if (strcmp(x->text, y->text) != 0 || x->score != y->score || x->normalized_score != y->normalized_score ||
-            x->n_pieces != y->n_pieces || memcmp(x->pieces, y->pieces, n * sizeof(int)) != 0 ||
+        if (strcmp(x->text, y->text) != 0 || x->score != y->score ||
+            x->normalized_score != y->normalized_score || x->n_pieces != y->n_pieces ||
+            memcmp(x->pieces, y->pieces, n * sizeof(int)) != 0 ||
             memcmp(x->piece_scores, y->piece_scores, n * sizeof(float)) != 0)
             return false;
     }
@@ -85,13 +89,16 @@ static int differences(const struct tfm_translation *a, const struct tfm_transla
 
 static void test_batches(const struct tfm_model *model)
 {
-    struct tfm_translate_options whole = with(4, 3, 64, 1), small = with(4, 3, 5, 1), three = with(4, 3, 4, 3);
+    struct tfm_translate_options whole = with(4, 3, 64, 1), small = with(4, 3, 5, 1),
+                                 three = with(4, 3, 4, 3);
     struct tfm_translator *a = open_translator(model, &whole, model->kern);
     struct tfm_translator *b = open_translator(model, &small, model->kern);
     struct tfm_translator *c = open_translator(model, &three, model->kern);
     const struct tfm_translation *all = translate(a, lines, N_LINES);
-    CHECK_INT(differences(all, translate(b, lines, N_LINES), N_LINES), 0, "batches of 5 give what one batch gives");
-    CHECK_INT(differences(all, translate(c, lines, N_LINES), N_LINES), 0, "three threads give what one gives");
+    CHECK_INT(differences(all, translate(b, lines, N_LINES), N_LINES), 0,
+              "batches of 5 give what one batch gives");
+    CHECK_INT(differences(all, translate(c, lines, N_LINES), N_LINES), 0,
+              "three threads give what one gives");
 
     int wrong = 0;
     for (int i = 0; i < N_LINES; i++)
@@ -140,8 +147,8 @@ static void test_tiers(const struct tfm_model *model)
             continue;
         }
         struct tfm_translator *t = open_translator(model, &options, kern_for(chosen));
-        CHECK_INT(differences(expected, translate(t, lines, N_LINES), N_LINES), 0, "the tier %s gives the same bits as ref",
-                  name);
+        CHECK_INT(differences(expected, translate(t, lines, N_LINES), N_LINES), 0,
+                  "the tier %s gives the same bits as ref", name);
         tfm_translator_free(t);
     }
     tfm_translator_free(reference);
@@ -155,7 +162,8 @@ struct pair { /* a batch of pairs, as struct tokens for both sides */
     int source_start[N_LINES + 1], target_start[N_LINES + 1];
 };
 
-static void add_side(struct tokens *tokens, struct ints *ids, int *start, int i, const int *pieces, size_t n, int eos)
+static void add_side(struct tokens *tokens, struct ints *ids, int *start, int i, const int *pieces, size_t n,
+                     int eos)
 {
     struct tfm_error err;
     ints_add(ids, pieces, n, &err);
@@ -165,7 +173,8 @@ static void add_side(struct tokens *tokens, struct ints *ids, int *start, int i,
     *tokens = (struct tokens){ .n_sentences = i + 1, .n = (int)ids->n, .ids = ids->data, .start = start };
 }
 
-static void add_pair(struct pair *pair, const struct tfm_model *model, int i, const char *text, const int *pieces, int n)
+static void add_pair(struct pair *pair, const struct tfm_model *model, int i, const char *text,
+                     const int *pieces, int n)
 {
     struct tfm_error err;
     struct ints source = { 0 };
@@ -207,7 +216,8 @@ static real *whole_forward(const struct tfm_model *model, const struct pair *pai
     return hidden;
 }
 
-/* Step t of all sentences whose target has one: their rows, in order of sentences. Returns how many there are. */
+/* Step t of all sentences whose target has one: their rows, in order of sentences. Returns how many there
+ * are. */
 static int one_step(real *hidden, struct decoder_cache *cache, int rows[][64], int t, const struct pair *pair,
                     const struct tfm_model *model, const struct run *run)
 {
@@ -239,7 +249,8 @@ static void test_steps(const struct tfm_model *model)
     struct run run = { .arena = &arena, .kern = model->kern };
     size_t d = (size_t)model->config.d_model;
     const real *whole = whole_forward(model, &pair, NULL);
-    real *memory = ARENA_TAKE(&arena, real, (size_t)pair.source.n * d), *hidden = ARENA_TAKE(&arena, real, N_LINES * d);
+    real *memory = ARENA_TAKE(&arena, real, (size_t)pair.source.n * d),
+         *hidden = ARENA_TAKE(&arena, real, N_LINES * d);
     encoder_forward(memory, NULL, &pair.source, &model->net, &run);
     struct decoder_cache cache;
     decoder_start(&cache, memory, pair.source.n, pair.target.n, &model->net, &run);
@@ -263,7 +274,8 @@ static void test_steps(const struct tfm_model *model)
     pair_release(&pair);
 }
 
-static void count_shown(void *user, const char *name, int layer, int head, const real *x, int rows, int cols, int stride)
+static void count_shown(void *user, const char *name, int layer, int head, const real *x, int rows, int cols,
+                        int stride)
 {
     (void)name, (void)layer, (void)head, (void)x, (void)rows, (void)cols, (void)stride;
     ++*(int *)user;
@@ -321,7 +333,8 @@ static int greedy(int *pieces, const struct tfm_model *model, const char *text, 
         linear_forward(logits, hidden + (size_t)n * d, &model->net.unembed, 1, &run);
         int best = eos;
         for (int i = 0; i < v; i++)
-            if (i != model->config.unk_token_id && (logits[i] > logits[best] || (logits[i] == logits[best] && i < best)))
+            if (i != model->config.unk_token_id &&
+                (logits[i] > logits[best] || (logits[i] == logits[best] && i < best)))
                 best = i;
         pieces[n++] = best;
         arena_reset(&arena, 0);
@@ -380,7 +393,8 @@ static void test_scores(const struct tfm_model *model)
                 compared++;
             }
             worst = fmax(worst, fabs(total - hypothesis->score));
-            wrong_sums += sum_found != hypothesis->score || hypothesis->normalized_score != hypothesis->score / n;
+            wrong_sums +=
+                sum_found != hypothesis->score || hypothesis->normalized_score != hypothesis->score / n;
             arena_reset(&arena, 0);
             pair_release(&pair);
         }

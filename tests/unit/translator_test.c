@@ -1,7 +1,8 @@
 /*
- * translator_test.c: tfm_translate with odd input (blank, endless, malformed), long lines in parts, the length limit,
- * n-best lists, unknown pieces, options, broken weights; that a warm translator allocates nothing, that it survives each
- * failing allocation, and that a search takes no more memory than it says. What holds for every model is in laws_test.c.
+ * translator_test.c: tfm_translate with odd input (blank, endless, malformed), long lines in parts, the
+ * length limit, n-best lists, unknown pieces, options, broken weights; that a warm translator allocates
+ * nothing, that it survives each failing allocation, and that a search takes no more memory than it says.
+ * What holds for every model is in laws_test.c.
  */
 #include "decode/translator.h"
 
@@ -9,7 +10,8 @@
 #include "text/utf8.h"
 #include "tiny_model.h"
 
-static struct tfm_translator *open_translator(const struct tfm_model *model, const struct tfm_translate_options *options)
+static struct tfm_translator *open_translator(const struct tfm_model *model,
+                                              const struct tfm_translate_options *options)
 {
     struct tfm_translator *t;
     struct tfm_error err;
@@ -51,7 +53,8 @@ static int source_pieces(const struct tfm_model *model, const char *text)
 
 /* ---- options ---- */
 
-static void check_refused(const struct tfm_model *model, const struct tfm_translate_options *o, const char *message)
+static void check_refused(const struct tfm_model *model, const struct tfm_translate_options *o,
+                          const char *message)
 {
     struct tfm_translator *t;
     struct tfm_error err = { 0 };
@@ -70,7 +73,8 @@ static void test_options(const struct tfm_model *model)
                   "the number of hypotheses wanted a line is 6; it must be from 1 to the beam size, 5");
     o = defaults();
     o.max_length = 10001;
-    check_refused(model, &o, "the maximal length (of a line, in pieces) is 10001; it must be from 1 to 10000");
+    check_refused(model, &o,
+                  "the maximal length (of a line, in pieces) is 10001; it must be from 1 to 10000");
     o = defaults();
     o.mini_batch = 0;
     check_refused(model, &o, "the batch size (in sentences) is 0; it must be from 1 to 10000");
@@ -92,11 +96,27 @@ static void test_odd_lines(const struct tfm_model *model)
     static char endless[5001];
     memset(endless, 'a', 5000);
     static const char *const lines[] = {
-        "", "bado kile.", "   \t", "\xC2\xA0\xE3\x80\x80", "\xEF\xBB\xBF", "ok\xC3( bad \xFF end", "cut \xE2\x82",
-        "The bus \xF0\x9F\x9A\x8C.", "zumbrel", "- - - - - -", "ha ha ha ha", endless, "Price | total ||| net",
-        "left\tright", "a\rb", "\xEF\xBF\xBD", "<s> </s> <unk>",
+        "",
+        "bado kile.",
+        "   \t",
+        "\xC2\xA0\xE3\x80\x80",
+        "\xEF\xBB\xBF",
+        "ok\xC3( bad \xFF end",
+        "cut \xE2\x82",
+        "The bus \xF0\x9F\x9A\x8C.",
+        "zumbrel",
+        "- - - - - -",
+        "ha ha ha ha",
+        endless,
+        "Price | total ||| net",
+        "left\tright",
+        "a\rb",
+        "\xEF\xBF\xBD",
+        "<s> </s> <unk>",
     };
-    enum { N = sizeof(lines) / sizeof(*lines) };
+    enum {
+        N = sizeof(lines) / sizeof(*lines)
+    };
     static const bool blank[N] = { [0] = true, [2] = true, [3] = true, [4] = true, [15] = true };
     struct tfm_translate_options o = defaults();
     o.max_length_factor = 0.1f;
@@ -104,21 +124,25 @@ static void test_odd_lines(const struct tfm_model *model)
     const struct tfm_translation *found = translate(t, lines, N);
     for (int i = 0; i < N; i++) {
         const struct tfm_hypothesis *h = &found[i].hypotheses[0];
-        CHECK(found[i].n_hypotheses == 1 && utf8_is_valid(h->text, strlen(h->text)), "line %d has one valid text", i);
+        CHECK(found[i].n_hypotheses == 1 && utf8_is_valid(h->text, strlen(h->text)),
+              "line %d has one valid text", i);
         CHECK(strpbrk(h->text, "\r\n") == NULL, "and no line end in it");
         if (blank[i])
-            CHECK(h->text[0] == '\0' && h->n_pieces == 0 && h->score == 0 && !found[i].limited, "line %d is blank", i);
+            CHECK(h->text[0] == '\0' && h->n_pieces == 0 && h->score == 0 && !found[i].limited,
+                  "line %d is blank", i);
         else
             CHECK(h->n_pieces > 0 && h->score < 0, "line %d was translated", i);
     }
     int pieces = source_pieces(model, endless);
-    CHECK_INT(found[11].n_parts, (pieces + 499) / 500, "an endless word of %d pieces is cut where need be", pieces);
+    CHECK_INT(found[11].n_parts, (pieces + 499) / 500, "an endless word of %d pieces is cut where need be",
+              pieces);
     CHECK_INT(found[1].n_parts, 1, "a short line has one part");
 
     const struct tfm_translation *none = translate(t, lines, 0);
     CHECK(none == NULL, "no lines, no result");
     const struct tfm_translation *blanks = translate(t, lines + 2, 2);
-    CHECK(blanks[0].hypotheses[0].text[0] == '\0' && blanks[1].hypotheses[0].text[0] == '\0', "only blank lines");
+    CHECK(blanks[0].hypotheses[0].text[0] == '\0' && blanks[1].hypotheses[0].text[0] == '\0',
+          "only blank lines");
     tfm_translator_free(t);
 }
 
@@ -168,7 +192,8 @@ static void test_parts(const struct tfm_model *model)
     const char *line = text.data;
     const struct tfm_translation *found = translate(t, &line, 1);
     const struct tfm_hypothesis *h = &found[0].hypotheses[0];
-    CHECK(found[0].n_parts > 1 && found[0].n_hypotheses == 1, "a line in %d parts has one hypothesis", found[0].n_parts);
+    CHECK(found[0].n_parts > 1 && found[0].n_hypotheses == 1, "a line in %d parts has one hypothesis",
+          found[0].n_parts);
     int eos = 0;
     double sum = 0;
     for (int i = 0; i < h->n_pieces; i++) {
@@ -230,14 +255,16 @@ static void test_n_best(const struct tfm_model *model)
     o.n_best = 8;
     struct tfm_translator *t = open_translator(model, &o);
     const struct tfm_translation *found = translate(t, lines, 3);
-    CHECK(found[0].n_hypotheses == 8 && found[1].n_hypotheses == 1 && found[2].n_hypotheses == 8, "numbers of hypotheses");
+    CHECK(found[0].n_hypotheses == 8 && found[1].n_hypotheses == 1 && found[2].n_hypotheses == 8,
+          "numbers of hypotheses");
     int disordered = 0, equal = 0;
     for (int a = 0; a < 8; a++) {
         const struct tfm_hypothesis *x = &found[2].hypotheses[a];
         disordered += a > 0 && x->normalized_score > x[-1].normalized_score;
         for (int b = 0; b < a; b++) {
             const struct tfm_hypothesis *y = &found[2].hypotheses[b];
-            equal += x->n_pieces == y->n_pieces && memcmp(x->pieces, y->pieces, sizeof(int) * (size_t)x->n_pieces) == 0;
+            equal += x->n_pieces == y->n_pieces &&
+                     memcmp(x->pieces, y->pieces, sizeof(int) * (size_t)x->n_pieces) == 0;
         }
     }
     CHECK_INT(disordered, 0, "best first");
@@ -269,7 +296,8 @@ static void test_broken(struct tfm_model *model)
         model->weights.logits_bias[7] = values[i];
         struct tfm_translator *t = open_translator(model, &o);
         const struct tfm_translation *found = translate(t, lines, 2);
-        CHECK(found[0].n_hypotheses == 1 && found[1].n_hypotheses == 1, "a logit of %g does no harm", (double)values[i]);
+        CHECK(found[0].n_hypotheses == 1 && found[1].n_hypotheses == 1, "a logit of %g does no harm",
+              (double)values[i]);
         tfm_translator_free(t);
     }
     model->weights.logits_bias[7] = was;
@@ -348,15 +376,18 @@ static void test_failing_memory(const struct tfm_model *model)
 /* A search takes at most what search_scratch and search_results say. */
 static void test_bounds(const struct tfm_model *model)
 {
-    static const struct { int n_pieces, n, beam_size; } cases[] = { { 1, 1, 1 }, { 1, 12, 5 }, { 200, 1, 5 }, { 30, 6, 12 },
-                                                                   { 3, 1, 64 }, { 300, 2, 1 } };
+    static const struct {
+        int n_pieces, n, beam_size;
+    } cases[] = { { 1, 1, 1 }, { 1, 12, 5 }, { 200, 1, 5 }, { 30, 6, 12 }, { 3, 1, 64 }, { 300, 2, 1 } };
     for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
         struct arena scratch, results;
         struct tfm_error err;
         if (!CHECK(arena_init(&scratch, (size_t)4 << 30, &err) == TFM_OK, "scratch") ||
             !CHECK(arena_init(&results, (size_t)1 << 30, &err) == TFM_OK, "results"))
             return;
-        struct search_options options = { .beam_size = cases[c].beam_size, .n_best = cases[c].beam_size, .normalize = 1,
+        struct search_options options = { .beam_size = cases[c].beam_size,
+                                          .n_best = cases[c].beam_size,
+                                          .normalize = 1,
                                           .max_length_factor = cases[c].n_pieces > 20 ? 0.2 : 3 };
         static int pieces[1000];
         for (int i = 0; i < 1000; i++)
@@ -371,8 +402,9 @@ static void test_bounds(const struct tfm_model *model)
         }
         struct run run = { .arena = &scratch, .kern = model->kern };
         search_batch(batch, cases[c].n, &options, &model->net, &results, &run);
-        CHECK(scratch.peak <= most && most < 4 * scratch.peak, "%d times %d pieces, beam %d: took %zu bytes, said %zu",
-              cases[c].n, cases[c].n_pieces, cases[c].beam_size, scratch.peak, most);
+        CHECK(scratch.peak <= most && most < 4 * scratch.peak,
+              "%d times %d pieces, beam %d: took %zu bytes, said %zu", cases[c].n, cases[c].n_pieces,
+              cases[c].beam_size, scratch.peak, most);
         CHECK(results.peak <= most_results, "results take %zu bytes, said %zu", results.peak, most_results);
         CHECK_INT((long)scratch.used, 0, "scratch was given back");
         arena_release(&scratch);
