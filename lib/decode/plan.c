@@ -85,6 +85,15 @@ enum tfm_status plan_cut(struct plan *plan, struct plan_line *lines, size_t n, c
     return TFM_OK;
 }
 
+/* A batch's pieces cost most when they are all in the longest sentences. */
+size_t plan_scratch(int max_length, int mini_batch, const struct search_options *options,
+                    const struct net *net)
+{
+    size_t longest = (size_t)(BATCH_PIECES / (max_length + 1) + 1);
+    return search_scratch_base(net) + longest * search_scratch(options, net, max_length) +
+           (size_t)mini_batch * search_scratch(options, net, 0);
+}
+
 /* Longest first, equal ones in input order. */
 static void sort_sentences(struct plan *plan)
 {

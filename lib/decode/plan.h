@@ -41,6 +41,10 @@ struct plan {
 enum tfm_status plan_init(struct plan *plan, int max_length, struct tfm_error *err);
 void plan_release(struct plan *plan);
 
+/* Scratch with which no batch has to be smaller than it might: what the costliest batch takes. */
+size_t plan_scratch(int max_length, int mini_batch, const struct search_options *options,
+                    const struct net *net);
+
 /* Fills in the parts of the n lines, whose pieces are given. */
 enum tfm_status plan_cut(struct plan *plan, struct plan_line *lines, size_t n, const struct spm *spm,
                          struct tfm_error *err);

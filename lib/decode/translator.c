@@ -22,8 +22,7 @@
 #include "model/model.h"
 #include "text/utf8.h"
 
-#define SCRATCH_SIZE      ((size_t)16 << 30) /* address space of a worker, unless one sentence needs more */
-#define KEPT_SIZE         ((size_t)16 << 30)
+#define KEPT_SIZE         ((size_t)1 << 30) /* address space of a worker for the results of one call */
 #define MAX_BEAM          64
 #define MAX_LENGTH        10000
 #define MAX_LENGTH_FACTOR 100
@@ -103,7 +102,8 @@ static enum tfm_status worker_init(struct worker *worker, const struct tfm_trans
                                    struct tfm_error *err)
 {
     size_t one = search_scratch_base(t->net) + search_scratch(&t->search, t->net, t->options.max_length);
-    TRY(arena_init(&worker->scratch, one > SCRATCH_SIZE ? one : SCRATCH_SIZE, err));
+    size_t most = plan_scratch(t->options.max_length, t->options.mini_batch, &t->search, t->net);
+    TRY(arena_init(&worker->scratch, most, err));
     if (worker->scratch.size < one)
         return err_set(err, TFM_ENOMEM,
                        "a sentence of %d pieces with beam size %d may need %zu MiB of scratch memory and "
