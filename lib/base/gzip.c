@@ -36,16 +36,6 @@ static uint64_t get_number(const unsigned char *bytes, int n)
     return value;
 }
 
-static void run(struct pool *pool, int n, pool_task *task, void *arg)
-{
-    if (pool != NULL) {
-        pool_run(pool, n, task, arg);
-        return;
-    }
-    for (int i = 0; i < n; i++)
-        task(arg, i, 0);
-}
-
 /* ---- writing ---- */
 
 struct packing { /* of one member */
@@ -129,7 +119,7 @@ static enum tfm_status write_members(struct file_writer *writer, const unsigned 
             TRY(load_piece(&slots[n++], data + at, piece, err));
             at += piece;
         } while (at < size && n < n_slots);
-        run(pool, n, pack_task, slots);
+        pool_run(pool, n, pack_task, slots);
         for (int i = 0; i < n; i++) {
             if (slots[i].failed)
                 return err_set(err, TFM_ENOMEM, "no memory to deflate %zu bytes", slots[i].in_size);
@@ -143,7 +133,7 @@ enum tfm_status gzip_write(const char *path, const void *data, size_t size, size
                            struct pool *pool, struct tfm_error *err)
 {
     assert(first_size <= size && first_size <= PART);
-    int n_slots = pool != NULL ? pool_threads(pool) : 1;
+    int n_slots = pool_threads(pool);
     struct file_writer *writer = NULL;
     struct packing *slots = mem_alloc((size_t)n_slots * sizeof(*slots), err);
     if (slots == NULL)
@@ -245,7 +235,7 @@ static enum tfm_status read_members(const char *path, struct unpacking *members,
         members[i].out = out;
         out += members[i].out_size;
     }
-    run(pool, (int)n, unpack_task, members);
+    pool_run(pool, (int)n, unpack_task, members);
     for (size_t i = 0; i < n; i++) {
         if (members[i].no_memory)
             return err_set(err, TFM_ENOMEM, "no memory to inflate %s", path);

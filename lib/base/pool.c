@@ -141,11 +141,16 @@ void pool_free(struct pool *pool)
 
 int pool_threads(const struct pool *pool)
 {
-    return pool->n_threads;
+    return pool != NULL ? pool->n_threads : 1;
 }
 
 void pool_run(struct pool *pool, int n, pool_task *task, void *arg)
 {
+    if (pool == NULL) {
+        for (int i = 0; i < n; i++)
+            task(arg, i, 0);
+        return;
+    }
     bool was_running = atomic_exchange(&pool->is_running, true);
     assert(!was_running); /* neither from within a task nor from two threads at once */
     (void)was_running;

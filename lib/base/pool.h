@@ -1,7 +1,7 @@
 /*
  * pool.h: fork-join threads, the one owner of the cores. pool_run calls task(arg, i, worker) for i = 0..n-1,
  * each once, on the pool's threads (the caller is worker 0), in order of i as workers become free, and
- * returns when all are done.
+ * returns when all are done. A NULL pool is the caller's thread alone.
  */
 #ifndef TFM_BASE_POOL_H
 #define TFM_BASE_POOL_H

@@ -82,6 +82,9 @@ static void test_counts(void)
     pool_run(pool, MOST, order_task, &r);
     CHECK(r.in_order && atomic_load(&r.last) == MOST, "one thread runs the tasks in order");
     pool_free(pool);
+    atomic_store(&r.last, 0);
+    pool_run(NULL, MOST, order_task, &r);
+    CHECK(r.in_order && atomic_load(&r.last) == MOST && pool_threads(NULL) == 1, "so does no pool at all");
     CHECK(pool_cores() >= 1, "there is a core");
 }
 
