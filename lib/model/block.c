@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-enum { PLACE_SELF, PLACE_SELF_WEIGHTS, PLACE_CROSS, PLACE_CROSS_WEIGHTS, PLACE_FFN, PLACE_HIDDEN };
-
 struct frame { /* what enter and leave share for one sublayer */
     const struct block *block;
     const struct norm *norm;
@@ -76,10 +74,10 @@ static void enter_backward(real *dx, real *df_in, real *dgamma, real *dbeta, con
     f->run->kern->add(dx, df_in, size);
 }
 
-static struct frame frame_of(const struct block *block, const struct norm *norm, int place, const struct block_input *in,
-                             const struct run *run)
+static struct frame frame_of(const struct block *block, const struct norm *norm, enum block_place place,
+                             const struct block_input *in, const struct run *run)
 {
-    struct frame f = { block, norm, block->place + place, in->keys, in->n, run };
+    struct frame f = { block, norm, block->place + (int)place, in->keys, in->n, run };
     return f;
 }
 
@@ -87,7 +85,7 @@ static void self_forward(real *y, struct block_acts *acts, const real *x, const 
                          struct block_cache *cache, const struct block *block, const struct run *run)
 {
     int n = in->n, d = block->d;
-    struct frame f = frame_of(block, &block->self_norm, PLACE_SELF, in, run);
+    struct frame f = frame_of(block, &block->self_norm, BLOCK_PLACE_SELF, in, run);
     const real *h = enter(&acts->self, x, &f);
     real *qkv = take(n, 3 * d, run), *mix = take(n, d, run), *out = take(n, d, run), *weights = NULL;
     linear_forward(qkv, h, &block->self_qkv, n, run);
@@ -120,7 +118,7 @@ static void cross_forward(real *y, struct block_acts *acts, const real *x, const
                           const real *cross_kv, const struct block *block, const struct run *run)
 {
     int n = in->n, d = block->d;
-    struct frame f = frame_of(block, &block->cross_norm, PLACE_CROSS, in, run);
+    struct frame f = frame_of(block, &block->cross_norm, BLOCK_PLACE_CROSS, in, run);
     const real *h = enter(&acts->cross, x, &f);
     real *q = take(n, d, run), *mix = take(n, d, run), *out = take(n, d, run), *weights = NULL;
     linear_forward(q, h, &block->cross_q, n, run);
@@ -154,7 +152,7 @@ void block_forward(real *y, struct block_acts *acts, const real *x, const struct
         cross_forward(after_cross, acts, after_self, in, cross_kv, block, run);
         ffn_x = after_cross;
     }
-    struct frame f = frame_of(block, &block->ffn_norm, PLACE_FFN, in, run);
+    struct frame f = frame_of(block, &block->ffn_norm, BLOCK_PLACE_FFN, in, run);
     const real *h = enter(&acts->ffn, ffn_x, &f);
     real *out = take(n, d, run);
     ffn_forward(out, &acts->ffn_hidden, h, &block->ffn, in->keys, n, run);
@@ -170,7 +168,7 @@ static void self_backward(real *dx, struct layer_weights *grad, const real *dy, 
 {
     int n = in->n, d = block->d;
     size_t mark = arena_mark(run->arena);
-    struct frame f = frame_of(block, &block->self_norm, PLACE_SELF, in, run);
+    struct frame f = frame_of(block, &block->self_norm, BLOCK_PLACE_SELF, in, run);
     real *df = take(n, d, run), *dmix = take(n, d, run), *dqkv = take(n, 3 * d, run);
     leave_backward(dx, df, grad->self_norm_w, grad->self_norm_b, dy, &acts->self, &f);
     linear_backward(dmix, false, grad->self_out_w, grad->self_out_b, df, acts->self_mix, &block->self_out, n, run);
@@ -189,7 +187,7 @@ static void cross_backward(real *dx, real *dcross_kv, struct layer_weights *grad
 {
     int n = in->n, d = block->d;
     size_t mark = arena_mark(run->arena);
-    struct frame f = frame_of(block, &block->cross_norm, PLACE_CROSS, in, run);
+    struct frame f = frame_of(block, &block->cross_norm, BLOCK_PLACE_CROSS, in, run);
     real *df = take(n, d, run), *dmix = take(n, d, run), *dq = take(n, d, run);
     leave_backward(dx, df, grad->cross_norm_w, grad->cross_norm_b, dy, &acts->cross, &f);
     linear_backward(dmix, false, grad->cross_out_w, grad->cross_out_b, df, acts->cross_mix, &block->cross_out, n, run);
@@ -205,7 +203,7 @@ static void ffn_part_backward(real *dx, struct layer_weights *grad, const real *
 {
     int n = in->n, d = block->d;
     size_t mark = arena_mark(run->arena);
-    struct frame f = frame_of(block, &block->ffn_norm, PLACE_FFN, in, run);
+    struct frame f = frame_of(block, &block->ffn_norm, BLOCK_PLACE_FFN, in, run);
     struct ffn_grad ffn_grad = { grad->fc1_w, grad->fc1_b, grad->fc2_w, grad->fc2_b };
     real *df = take(n, d, run), *dh = take(n, d, run);
     leave_backward(dx, df, grad->ffn_norm_w, grad->ffn_norm_b, dy, &acts->ffn, &f);

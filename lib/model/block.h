@@ -16,7 +16,7 @@ struct block {
     bool pre_norm, has_cross;
     int d;
     real dropout; /* of each sublayer's output */
-    int place;    /* first dropout place of this layer; it uses BLOCK_PLACES of them */
+    int place;    /* first dropout place of this layer */
     struct norm self_norm, cross_norm, ffn_norm;
     struct linear self_qkv, self_out; /* [3D, D], [D, D] */
     struct linear cross_q, cross_kv, cross_out; /* [D, D], [2D, D], [D, D] */
@@ -24,7 +24,16 @@ struct block {
     struct ffn ffn;
 };
 
-#define BLOCK_PLACES 8
+/* The places of dropout in a layer, counted from block.place. The numbers decide which columns a training drops. */
+enum block_place {
+    BLOCK_PLACE_SELF,
+    BLOCK_PLACE_SELF_WEIGHTS,
+    BLOCK_PLACE_CROSS,
+    BLOCK_PLACE_CROSS_WEIGHTS,
+    BLOCK_PLACE_FFN,
+    BLOCK_PLACE_HIDDEN,
+    BLOCK_PLACES = 8 /* from one layer's first to the next one's */
+};
 
 /* Where a decoding step keeps the keys and values of earlier steps: rows [cap, 2D], key then value. */
 struct block_cache {

@@ -39,10 +39,10 @@ static void block_bind(struct block *block, const struct config *c, const struct
         .ffn_norm = norm_of(c, w->ffn_norm_w, w->ffn_norm_b),
         .self_qkv = linear_of(3 * d, d, w->self_q_w, w->self_q_b),
         .self_out = linear_of(d, d, w->self_out_w, w->self_out_b),
-        .self = attn_of(c, prefix, layer, "self_attn", place + 1),
+        .self = attn_of(c, prefix, layer, "self_attn", place + BLOCK_PLACE_SELF_WEIGHTS),
         .ffn = { .fc1 = linear_of(f, d, w->fc1_w, w->fc1_b), .fc2 = linear_of(d, f, w->fc2_w, w->fc2_b),
-                 .act = c->activation, .dropout = (real)c->activation_dropout, .place = place + 5, .prefix = prefix,
-                 .layer = layer },
+                 .act = c->activation, .dropout = (real)c->activation_dropout,
+                 .place = place + BLOCK_PLACE_HIDDEN, .prefix = prefix, .layer = layer },
     };
     if (!has_cross)
         return;
@@ -50,7 +50,7 @@ static void block_bind(struct block *block, const struct config *c, const struct
     block->cross_q = linear_of(d, d, w->cross_q_w, w->cross_q_b);
     block->cross_kv = linear_of(2 * d, d, w->cross_k_w, w->cross_k_b);
     block->cross_out = linear_of(d, d, w->cross_out_w, w->cross_out_b);
-    block->cross = attn_of(c, prefix, layer, "encoder_attn", place + 3);
+    block->cross = attn_of(c, prefix, layer, "encoder_attn", place + BLOCK_PLACE_CROSS_WEIGHTS);
 }
 
 void net_bind(struct net *net, const struct config *c, const struct weights *w)
