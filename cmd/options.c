@@ -167,7 +167,7 @@ static bool parse_seed(const char *text, uint64_t *value)
     return *end == '\0' && errno == 0;
 }
 
-bool options_interval(const char *text, struct tfm_interval *interval)
+static bool parse_interval(const char *text, struct tfm_interval *interval)
 {
     size_t digits = strspn(text, "0123456789.");
     char number[32];
@@ -270,7 +270,7 @@ static bool assign(const struct option_spec *spec, char *fields, const char *tex
             *(double *)field = number;
         return true;
     case OPTION_SEED: return parse_seed(text, field);
-    case OPTION_INTERVAL: return options_interval(text, field);
+    case OPTION_INTERVAL: return parse_interval(text, field);
     case OPTION_ENUM:
         if ((word = find_word(spec->argument, text)) < 0)
             return false;

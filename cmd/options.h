@@ -78,9 +78,6 @@ int options_parse(const struct option_table *table, void *fields, int argc, char
 int options_wrong(const struct option_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Parses an amount of training. */
-bool options_interval(const char *text, struct tfm_interval *interval);
-
 /* options_help.c: prints the help, or one tab-separated line an option: name, letter, argument, default,
  * alias ("-" where there is none). */
 void options_help(const struct option_table *table, const void *defaults);

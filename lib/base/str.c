@@ -1,14 +1,9 @@
 /*
- * str.c: growable byte strings and int arrays, doubling as they grow, and numbers read from text as a whole:
- * no leading or trailing characters, and a decimal point whatever the locale says.
+ * str.c: growable byte strings and int arrays, doubling as they grow.
  */
 #include "base/str.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <locale.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -97,33 +92,4 @@ void ints_release(struct ints *a)
 {
     mem_free(a->data);
     *a = (struct ints){ 0 };
-}
-
-bool str_to_double(const char *text, double *value)
-{
-    if (*text == '\0' || isspace((unsigned char)*text))
-        return false;
-    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (c_locale == (locale_t)0)
-        return false;
-    char *end;
-    double v = strtod_l(text, &end, c_locale);
-    freelocale(c_locale);
-    if (end == text || *end != '\0')
-        return false;
-    *value = v;
-    return true;
-}
-
-bool str_to_long(const char *text, long *value)
-{
-    if (*text == '\0' || isspace((unsigned char)*text))
-        return false;
-    char *end;
-    errno = 0;
-    long v = strtol(text, &end, 10);
-    if (end == text || *end != '\0' || errno == ERANGE)
-        return false;
-    *value = v;
-    return true;
 }

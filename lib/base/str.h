@@ -29,8 +29,4 @@ enum tfm_status ints_add(struct ints *a, const int *values, size_t n, struct tfm
 enum tfm_status ints_reserve(struct ints *a, size_t n, struct tfm_error *err); /* room for n more */
 void ints_release(struct ints *a);
 
-/* A number in the C locale whatever the process' locale; false if text is not a number as a whole. */
-bool str_to_double(const char *text, double *value);
-bool str_to_long(const char *text, long *value);
-
 #endif

@@ -224,15 +224,6 @@ enum tfm_status config_parse(struct config *config, const json_t *root, const ch
     return config_check(config, path, err);
 }
 
-enum tfm_status config_read(struct config *config, const char *path, struct tfm_error *err)
-{
-    json_t *root;
-    TRY(json_read(&root, path, err));
-    enum tfm_status status = config_parse(config, root, path, err);
-    json_decref(root);
-    return status;
-}
-
 /* Limits of single fields: a config made from the options of a training has not met them yet. */
 static enum tfm_status check_limits(struct config *config, const char *path, struct tfm_error *err)
 {

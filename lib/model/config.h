@@ -29,7 +29,6 @@ struct config {
 /* Checks the limits of each field and what no single field can tell: heads divide d_model, ids lie inside the
  * vocabulary, tying is possible. `path` names the file, or whatever the config was made from, in messages. */
 enum tfm_status config_check(const struct config *config, const char *path, struct tfm_error *err);
-enum tfm_status config_read(struct config *config, const char *path, struct tfm_error *err);
 enum tfm_status config_parse(struct config *config, const json_t *root, const char *path, struct tfm_error *err);
 
 /* `training` (may be NULL) is kept as the field "training": the provenance, an object free in form. */

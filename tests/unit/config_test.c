@@ -10,6 +10,15 @@
 
 static char path[600];
 
+static enum tfm_status read_config(struct config *config, const char *from, struct tfm_error *err)
+{
+    json_t *root;
+    TRY(json_read(&root, from, err));
+    enum tfm_status status = config_parse(config, root, from, err);
+    json_decref(root);
+    return status;
+}
+
 static struct config small_config(void)
 {
     struct config config;
@@ -64,7 +73,7 @@ static void test_round_trip(void)
     size_t first_size, second_size;
     file_read(path, &first, &first_size, &err);
     CHECK(strstr(first, "\"updates\": 12345") != NULL, "with its provenance");
-    CHECK(config_read(&found, path, &err) == TFM_OK, "and read: %s", err.message);
+    CHECK(read_config(&found, path, &err) == TFM_OK, "and read: %s", err.message);
     CHECK_INT(found.source_vocab_size, 9000, "with its source vocabulary's size");
     CHECK(found.pre_norm && found.tie == TFM_TIE_NONE && found.heads == 8 && found.scale_embedding,
           "with its choices");
@@ -94,7 +103,7 @@ static enum tfm_status read_changed(const char *field, const char *value, struct
         json_object_del(root, field);
     json_write(root, path, err);
     json_decref(root);
-    return config_read(&config, path, err);
+    return read_config(&config, path, err);
 }
 
 static void test_fields(void)
@@ -159,9 +168,9 @@ static void test_files(void)
     static const char *const texts[] = { "", "[]", "3", "{\"format_version\": 1", "null" };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         file_write(path, texts[i], strlen(texts[i]), &err);
-        CHECK_INT(config_read(&config, path, &err), TFM_EFORMAT, "refused: a file that holds '%s'", texts[i]);
+        CHECK_INT(read_config(&config, path, &err), TFM_EFORMAT, "refused: a file that holds '%s'", texts[i]);
     }
-    CHECK_INT(config_read(&config, "/nowhere/config.json", &err), TFM_EIO, "a missing file is refused");
+    CHECK_INT(read_config(&config, "/nowhere/config.json", &err), TFM_EIO, "a missing file is refused");
 
     config = small_config();
     config.heads = 7;

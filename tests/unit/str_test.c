@@ -1,11 +1,9 @@
 /*
- * str_test.c: strings and arrays that grow, numbers read from text whatever the locale, and error sentences
- * that are cut at a character.
+ * str_test.c: strings and arrays that grow, and error sentences that are cut at a character.
  */
 #include "base/str.h"
 
 #include <errno.h>
-#include <locale.h>
 
 #include "base/mem.h"
 #include "check.h"
@@ -61,71 +59,6 @@ static void test_ints(void)
     CHECK(a.data == NULL && a.n == 0, "released");
 }
 
-static void test_numbers(void)
-{
-    static const struct {
-        const char *text;
-        bool is_number;
-        double value;
-    } cases[] = {
-        { "0", true, 0 },
-        { "-1.5", true, -1.5 },
-        { "1e-3", true, 1e-3 },
-        { "+2", true, 2 },
-        { ".5", true, 0.5 },
-        { "", false, 0 },
-        { " 1", false, 0 },
-        { "1 ", false, 0 },
-        { "1,5", false, 0 },
-        { "1.5x", false, 0 },
-        { "x", false, 0 },
-        { "-", false, 0 },
-        { "1e999", true, HUGE_VAL },
-        { "0x10", true, 16 },
-    };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        double value = 0;
-        CHECK_INT(str_to_double(cases[i].text, &value), cases[i].is_number, "\"%s\" as a number",
-                  cases[i].text);
-        if (cases[i].is_number)
-            CHECK_NEAR(value, cases[i].value, 0, "  and its value");
-    }
-    static const struct {
-        const char *text;
-        bool is_number;
-        long value;
-    } whole[] = {
-        { "0", true, 0 },
-        { "-12", true, -12 },
-        { "+7", true, 7 },
-        { "007", true, 7 },
-        { "", false, 0 },
-        { " 1", false, 0 },
-        { "1 ", false, 0 },
-        { "1.0", false, 0 },
-        { "1e3", false, 0 },
-        { "0x10", false, 0 },
-        { "x", false, 0 },
-        { "99999999999999999999", false, 0 },
-        { "9223372036854775807", true, 9223372036854775807 },
-    };
-    for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++) {
-        long value = 0;
-        CHECK_INT(str_to_long(whole[i].text, &value), whole[i].is_number, "\"%s\" as a whole number",
-                  whole[i].text);
-        if (whole[i].is_number)
-            CHECK_INT(value, whole[i].value, "  and its value");
-    }
-    if (setlocale(LC_ALL, "de_DE.UTF-8") == NULL && setlocale(LC_ALL, "fr_FR.UTF-8") == NULL) {
-        SKIP("no locale with a decimal comma is installed");
-        return;
-    }
-    double value = 0;
-    CHECK(str_to_double("1.5", &value) && value == 1.5, "a decimal point where the locale has a comma");
-    CHECK(!str_to_double("1,5", &value), "and no comma");
-    setlocale(LC_ALL, "C");
-}
-
 static void test_errors(void)
 {
     struct tfm_error err;
@@ -162,7 +95,6 @@ int main(void)
 {
     test_str();
     test_ints();
-    test_numbers();
     test_errors();
     return check_done();
 }
