@@ -143,6 +143,38 @@ static inline const char *check_tmp(void)
     return check_folder;
 }
 
+/* A path in that folder; the name may be a format. Valid until the eighth call after. */
+__attribute__((format(printf, 1, 2))) static inline const char *check_path(const char *name, ...)
+{
+    static char paths[8][700];
+    static int next;
+    char *path = paths[next++ % 8];
+    int len = snprintf(path, sizeof(paths[0]), "%s/", check_tmp());
+    va_list args;
+    va_start(args, name);
+    vsnprintf(path + len, sizeof(paths[0]) - (size_t)len, name, args);
+    va_end(args);
+    return path;
+}
+
+/* Whether both files are there and hold the same bytes. */
+static inline bool check_same_files(const char *a, const char *b)
+{
+    FILE *x = fopen(a, "rb"), *y = fopen(b, "rb");
+    int p = EOF, q = 0;
+    if (x != NULL && y != NULL) {
+        do {
+            p = getc(x);
+            q = getc(y);
+        } while (p == q && p != EOF);
+    }
+    if (x != NULL)
+        fclose(x);
+    if (y != NULL)
+        fclose(y);
+    return p == q;
+}
+
 static inline int check_done(void)
 {
     if (check_folder[0] != '\0')

@@ -23,11 +23,7 @@ static void must(enum tfm_status status)
 
 static const char *path_of(const char *name)
 {
-    static char paths[4][700];
-    static int next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof(paths[0]), "%s/model/checkpoints/%s", check_tmp(), name);
-    return path;
+    return check_path("model/checkpoints/%s", name);
 }
 
 static const char *model_folder(void)

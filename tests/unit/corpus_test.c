@@ -12,7 +12,7 @@ static struct tfm_error err;
 
 static const char *write_text(const char *name, const char *text, size_t len)
 {
-    const char *path = toy_path(name);
+    const char *path = check_path("%s", name);
     toy_must(file_write(path, text, len, &err), &err);
     return path;
 }

@@ -16,30 +16,6 @@ static struct param two[] = {
 };
 static const struct params two_params = { two, 2, 9 };
 
-static char folder[520];
-
-/* A path in the test's folder; four can be in use at a time. */
-static const char *in_folder(const char *name)
-{
-    static char paths[4][600];
-    static int next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
-    return path;
-}
-
-static bool same_files(const char *a, const char *b)
-{
-    char *x = NULL, *y = NULL;
-    size_t n = 0, m = 0;
-    struct tfm_error err;
-    bool same = file_read(a, &x, &n, &err) == TFM_OK && file_read(b, &y, &m, &err) == TFM_OK && n == m &&
-                memcmp(x, y, n) == 0;
-    mem_free(x);
-    mem_free(y);
-    return same;
-}
-
 static void tiny_params(struct params *params, real **block)
 {
     struct config config;
@@ -58,12 +34,12 @@ static void test_round_trip(struct pool *pool, const char *name, enum tensor_typ
     enum tensor_type found_type;
     struct tfm_error err = { 0 };
     tiny_params(&params, &block);
-    const char *first = in_folder(name), *second = in_folder("second.safetensors.gz"),
-               *alone = in_folder("alone.safetensors.gz");
+    const char *first = check_path("%s", name), *second = check_path("second.safetensors.gz"),
+               *alone = check_path("alone.safetensors.gz");
     bool is_gzip = strstr(name, ".gz") != NULL;
     if (!is_gzip) {
-        second = in_folder("second.safetensors");
-        alone = in_folder("alone.safetensors");
+        second = check_path("second.safetensors");
+        alone = check_path("alone.safetensors");
     }
     CHECK(safetensors_write(first, &params, block, type, pool, &err) == TFM_OK, "%s is written", name);
     CHECK(safetensors_open(&found, first, &params, &found_type, pool, &err) == TFM_OK, "%s is read", name);
@@ -72,14 +48,16 @@ static void test_round_trip(struct pool *pool, const char *name, enum tensor_typ
     for (size_t i = 0; i < params.size; i++)
         worst = fmax(worst, fabs((double)(block[i] - found[i])) / fmax(fabs((double)block[i]), 6.2e-5));
     CHECK_NEAR(worst, 0, type == TENSOR_F16 ? 0x1p-11 : 0, "%s: its values", name);
-    CHECK(safetensors_write(second, &params, found, type, pool, &err) == TFM_OK && same_files(first, second),
+    CHECK(safetensors_write(second, &params, found, type, pool, &err) == TFM_OK &&
+              check_same_files(first, second),
           "%s: read and written again gives the same bytes", name);
-    CHECK(safetensors_write(alone, &params, block, type, NULL, &err) == TFM_OK && same_files(first, alone),
+    CHECK(safetensors_write(alone, &params, block, type, NULL, &err) == TFM_OK &&
+              check_same_files(first, alone),
           "%s: without a pool too", name);
     memset(found, 0, params.size * sizeof(real));
     CHECK(safetensors_read(alone, &params, found, &found_type, NULL, &err) == TFM_OK &&
               safetensors_write(second, &params, found, type, NULL, &err) == TFM_OK &&
-              same_files(first, second),
+              check_same_files(first, second),
           "%s: read into a block that is there", name);
     mem_free(found);
     mem_free(block);
@@ -93,12 +71,12 @@ static void test_gunzip(void)
     real *block;
     struct tfm_error err;
     tiny_params(&params, &block);
-    const char *zipped = in_folder("x.safetensors.gz"), *plain = in_folder("x.safetensors"),
-               *out = in_folder("x.out");
+    const char *zipped = check_path("x.safetensors.gz"), *plain = check_path("x.safetensors"),
+               *out = check_path("x.out");
     safetensors_write(zipped, &params, block, TENSOR_F16, NULL, &err);
     safetensors_write(plain, &params, block, TENSOR_F16, NULL, &err);
     snprintf(command, sizeof(command), "gzip -dc '%s' > '%s'", zipped, out);
-    CHECK(system(command) == 0 && same_files(plain, out), "gunzip gives the plain file");
+    CHECK(system(command) == 0 && check_same_files(plain, out), "gunzip gives the plain file");
 
     char *data;
     size_t size;
@@ -130,7 +108,7 @@ static void test_f16(void)
     real block[9], found[9];
     enum tensor_type type;
     struct tfm_error err;
-    const char *path = in_folder("f16.safetensors");
+    const char *path = check_path("f16.safetensors");
     for (int i = 0; i < 9; i++)
         block[i] = (real)cases[i].value;
     safetensors_write(path, &two_params, block, TENSOR_F16, NULL, &err);
@@ -153,7 +131,7 @@ static void test_f16(void)
 static enum tfm_status read_made(uint64_t length, const char *header, size_t data_size, real *block,
                                  enum tensor_type *type, struct tfm_error *err)
 {
-    const char *path = in_folder("made.safetensors");
+    const char *path = check_path("made.safetensors");
     struct str file = { 0 };
     *err = (struct tfm_error){ 0 };
     str_add(&file, (const char *)&length, 8, err);
@@ -271,15 +249,15 @@ static void test_broken_lengths(void)
     CHECK_INT(read_made(size + 36, header, 36, block, &type, &err), TFM_EFORMAT, "data as header: %s",
               err.message);
 
-    const char *path = in_folder("short.safetensors");
+    const char *path = check_path("short.safetensors");
     for (size_t n = 0; n < 8; n++) {
         file_write(path, "\0\0\0\0\0\0\0", n, &err);
         CHECK_INT(safetensors_read(path, &two_params, block, &type, NULL, &err), TFM_EFORMAT,
                   "a file of %zu bytes", n);
     }
-    CHECK_INT(safetensors_read(folder, &two_params, block, &type, NULL, &err), TFM_EIO, "a folder: %s",
+    CHECK_INT(safetensors_read(check_tmp(), &two_params, block, &type, NULL, &err), TFM_EIO, "a folder: %s",
               err.message);
-    CHECK_INT(safetensors_read(in_folder("none"), &two_params, block, &type, NULL, &err), TFM_EIO,
+    CHECK_INT(safetensors_read(check_path("none"), &two_params, block, &type, NULL, &err), TFM_EIO,
               "no file: %s", err.message);
 }
 
@@ -291,7 +269,7 @@ static void test_truncated(const char *name)
     struct tfm_error err;
     char *data;
     size_t size, n_refused = 0;
-    const char *path = in_folder(name);
+    const char *path = check_path("%s", name);
     safetensors_write(path, &two_params, block, TENSOR_F32, NULL, &err);
     file_read(path, &data, &size, &err);
     for (size_t n = 0; n < size; n++) {
@@ -318,7 +296,7 @@ static void test_huge(void)
     real block[9] = { 0 }, *found;
     enum tensor_type type;
     struct tfm_error err;
-    const char *path = in_folder("huge.safetensors");
+    const char *path = check_path("huge.safetensors");
     safetensors_write(path, &two_params, block, TENSOR_F32, NULL, &err);
     config_preset(&config, "base");
     config.d_model = 65536;
@@ -335,7 +313,7 @@ static void test_no_memory(const char *name)
     real block[9] = { 0 }, *found = NULL;
     enum tensor_type type;
     struct tfm_error err;
-    const char *path = in_folder(name);
+    const char *path = check_path("%s", name);
     enum tfm_status status = TFM_ENOMEM;
     long n = 0, n_wrong = 0;
     for (; status == TFM_ENOMEM; n++) {
@@ -360,7 +338,6 @@ int main(void)
 {
     struct pool *pool;
     struct tfm_error err;
-    snprintf(folder, sizeof(folder), "%s", check_tmp());
     if (pool_new(&pool, 3, &err) != TFM_OK)
         return 1;
     test_round_trip(pool, "f32.safetensors", TENSOR_F32);

@@ -34,12 +34,12 @@ static struct tfm_train_options mini(const char *folder, struct seen *seen)
     struct tfm_train_options o;
     tfm_train_options_init(&o);
     *seen = (struct seen){ .in_order = true };
-    o.model = toy_path(folder);
+    o.model = check_path("%s", folder);
     o.source = toy_file("en", 60, 1);
     o.target = toy_file("de", 60, 2);
     o.valid_source = toy_file("ven", 6, 3);
     o.valid_target = toy_file("vde", 6, 4);
-    o.source_vocab = o.target_vocab = toy_path("toy.spm");
+    o.source_vocab = o.target_vocab = check_path("toy.spm");
     o.encoder_layers = o.decoder_layers = 1;
     o.dim_model = 16;
     o.dim_ffn = 16;
