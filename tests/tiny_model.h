@@ -50,7 +50,7 @@ static inline enum tfm_status tiny_vocabulary(const char *path, struct tfm_error
     str_release(&text);
     const char *const files[] = { text_path };
     struct spm_train_options options = {
-        .files = files, .n_files = 1, .model_path = path, .vocab_size = 120, .type = "unigram", .threads = 1
+        .files = files, .n_files = 1, .model_path = path, .vocab_size = 120, .type = "unigram"
     };
     return status == TFM_OK ? spm_train(&options, err) : status;
 }

@@ -37,14 +37,13 @@ struct spm_train_options {
     const char *model_path; /* written atomically */
     int vocab_size;
     const char *type; /* "unigram" or "bpe" */
-    int threads;      /* unused: 4 run on any machine, because the model depends on their number */
 };
 
 /* Ids as in Marian: </s> 0, <unk> 1, no <s>, no padding; all characters covered; text normalised by
  * SentencePiece's nmt_nfkc. A vocabulary size that the text cannot fill is lowered, for both types, rather
  * than refused; one with less room than the text has characters is an error. Of long texts 2,000,000 lines or
  * 100 MB, evenly spaced, are used; lines of more than 16 KiB are left out. The same text gives the same
- * bytes, run after run. */
+ * bytes, run after run and on any machine: the threads are always four. */
 enum tfm_status spm_train(const struct spm_train_options *options, struct tfm_error *err);
 
 #ifdef __cplusplus

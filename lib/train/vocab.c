@@ -198,8 +198,7 @@ static enum tfm_status train_one(const char *model_path, const char *const *file
                                      .n_files = n_files,
                                      .model_path = model_path,
                                      .vocab_size = options->vocab_size,
-                                     .type = options->vocab_type,
-                                     .threads = options->threads };
+                                     .type = options->vocab_type };
     report_note(options, "training the vocabulary %s (%s, up to %d pieces)", model_path, options->vocab_type,
                 options->vocab_size);
     return spm_train(&how, err);

@@ -13,14 +13,9 @@ static struct config config;
 static struct params params;
 static real *block;
 
-/* A path in the model folder; four can be in use at a time. */
 static const char *in_folder(const char *name)
 {
-    static char paths[4][600];
-    static int next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
-    return path;
+    return check_path("model/%s", name);
 }
 
 static void copy_file(const char *from, const char *to)
@@ -33,18 +28,6 @@ static void copy_file(const char *from, const char *to)
         exit(1);
     }
     mem_free(data);
-}
-
-static bool same_files(const char *a, const char *b)
-{
-    char *x = NULL, *y = NULL;
-    size_t n = 0, m = 0;
-    struct tfm_error err;
-    bool same = file_read(a, &x, &n, &err) == TFM_OK && file_read(b, &y, &m, &err) == TFM_OK && n == m &&
-                memcmp(x, y, n) == 0;
-    mem_free(x);
-    mem_free(y);
-    return same;
 }
 
 /* Trains a vocabulary on sentences of made-up words. */
@@ -64,7 +47,7 @@ static void make_vocabulary(const char *path, int size)
     file_write(file, text.data, text.len, &err);
     str_release(&text);
     struct spm_train_options options = {
-        .files = &file, .n_files = 1, .model_path = path, .vocab_size = size, .type = "unigram", .threads = 1
+        .files = &file, .n_files = 1, .model_path = path, .vocab_size = size, .type = "unigram"
     };
     if (spm_train(&options, &err) != TFM_OK) {
         check_note("%s", err.message);
@@ -144,9 +127,9 @@ static void test_open(void)
     CHECK(model_write(again, &model->config, model->training, &model->params, model->block, model->type, NULL,
                       &err) == TFM_OK,
           "it is written again");
-    CHECK(same_files(in_folder("config.json"), in_folder("../again/config.json")),
+    CHECK(check_same_files(in_folder("config.json"), in_folder("../again/config.json")),
           "with the same config.json");
-    CHECK(same_files(in_folder("weights.safetensors.gz"), in_folder("../again/weights.safetensors.gz")),
+    CHECK(check_same_files(in_folder("weights.safetensors.gz"), in_folder("../again/weights.safetensors.gz")),
           "and the same weights");
     tfm_model_free(model);
     tfm_model_free(NULL);

@@ -23,16 +23,6 @@ enum { N_LINES = 600 };
 static struct tfm_error err;
 static char *lines[N_LINES];
 
-/* The path of a file in the test's folder; valid until the eighth call after. */
-static const char *path_of(const char *name)
-{
-    static char paths[8][700];
-    static int next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof(paths[0]), "%s/%s", check_tmp(), name);
-    return path;
-}
-
 /* Words of two to four syllables, frequent ones more often. */
 static void make_lines(void)
 {
@@ -56,7 +46,7 @@ static const char *write_lines(const char *name, int first, int end)
     struct str text = { 0 };
     for (int i = first; i < end; i++)
         str_printf(&text, &err, "%s\n", lines[i]);
-    const char *path = path_of(name);
+    const char *path = check_path("%s", name);
     CHECK_INT(file_write(path, text.data, text.len, &err), TFM_OK, "writes %s", name);
     str_release(&text);
     return path;
@@ -64,33 +54,18 @@ static const char *write_lines(const char *name, int first, int end)
 
 static const char *write_text(const char *name, const char *text, size_t len)
 {
-    const char *path = path_of(name);
+    const char *path = check_path("%s", name);
     file_write(path, text, len, &err);
     return path;
 }
 
-static enum tfm_status train(const char *file, const char *model, const char *type, int size, int threads)
+static enum tfm_status train(const char *file, const char *model, const char *type, int size)
 {
-    struct spm_train_options options = { .files = &file,
-                                         .n_files = 1,
-                                         .model_path = model,
-                                         .vocab_size = size,
-                                         .type = type,
-                                         .threads = threads };
+    struct spm_train_options options = {
+        .files = &file, .n_files = 1, .model_path = model, .vocab_size = size, .type = type
+    };
     err.message[0] = '\0';
     return spm_train(&options, &err);
-}
-
-static bool same_files(const char *a, const char *b)
-{
-    char *data[2];
-    size_t size[2];
-    if (file_read(a, &data[0], &size[0], &err) != TFM_OK || file_read(b, &data[1], &size[1], &err) != TFM_OK)
-        return false;
-    bool same = size[0] == size[1] && memcmp(data[0], data[1], size[0]) == 0;
-    mem_free(data[0]);
-    mem_free(data[1]);
-    return same;
 }
 
 /* Number of lines that do not come back as they were, or have a piece that is no text. */
@@ -119,12 +94,12 @@ static void check_type(const char *text, const char *type)
     char model[32], again[32];
     snprintf(model, sizeof(model), "%s.spm", type);
     snprintf(again, sizeof(again), "%s-again.spm", type);
-    CHECK_INT(train(text, path_of(model), type, 120, 1), TFM_OK, "%s: trains", type);
-    CHECK_INT(train(text, path_of(again), type, 120, 7), TFM_OK, "%s: trains again", type);
-    CHECK(same_files(path_of(model), path_of(again)), "%s: the same bytes with any number of threads", type);
+    CHECK_INT(train(text, check_path("%s", model), type, 120), TFM_OK, "%s: trains", type);
+    CHECK_INT(train(text, check_path("%s", again), type, 120), TFM_OK, "%s: trains again", type);
+    CHECK(check_same_files(check_path("%s", model), check_path("%s", again)), "%s: the same bytes run after run", type);
 
     struct spm *spm;
-    if (!CHECK(spm_open(&spm, path_of(model), &err) == TFM_OK, "%s: opens", type))
+    if (!CHECK(spm_open(&spm, check_path("%s", model), &err) == TFM_OK, "%s: opens", type))
         return;
     CHECK_INT(spm_size(spm), 120, "%s: has the size asked for", type);
     CHECK(spm_eos(spm) == 0 && spm_unk(spm) == 1, "%s: </s> is 0, <unk> is 1", type);
@@ -139,9 +114,9 @@ static void check_type(const char *text, const char *type)
     CHECK(starts == expected && starts > 10, "%s: %d pieces start a word", type, starts);
     spm_free(spm);
 
-    CHECK_INT(train(text, path_of(again), type, 50000, 1), TFM_OK, "%s: a size that the text cannot fill",
+    CHECK_INT(train(text, check_path("%s", again), type, 50000), TFM_OK, "%s: a size that the text cannot fill",
               type);
-    CHECK_INT(spm_open(&spm, path_of(again), &err), TFM_OK, "%s: gives a model", type);
+    CHECK_INT(spm_open(&spm, check_path("%s", again), &err), TFM_OK, "%s: gives a model", type);
     CHECK(spm_size(spm) > 120 && spm_size(spm) < 50000, "%s: of %d pieces", type, spm_size(spm));
     CHECK_INT(count_changed(spm, lines, N_LINES), 0, "%s: and lines come back", type);
     spm_free(spm);
@@ -244,12 +219,12 @@ static void check_no_models(void)
 {
     char *data;
     size_t size;
-    check_open_refuses(path_of("missing.spm"), TFM_EIO, "No such file", "a missing file");
+    check_open_refuses(check_path("missing.spm"), TFM_EIO, "No such file", "a missing file");
     check_open_refuses(check_tmp(), TFM_EIO, "directory", "a folder");
     check_open_refuses(write_text("text.spm", "a plain\ntext\n", 13), TFM_EFORMAT, "no SentencePiece",
                        "a text");
     check_open_refuses(write_text("empty.spm", "", 0), TFM_EFORMAT, "no SentencePiece", "an empty file");
-    CHECK_INT(file_read(path_of("unigram.spm"), &data, &size, &err), TFM_OK, "reads a model");
+    CHECK_INT(file_read(check_path("unigram.spm"), &data, &size, &err), TFM_OK, "reads a model");
     check_open_refuses(write_text("cut.spm", data, size / 2), TFM_EFORMAT, "no SentencePiece",
                        "half a model");
     mem_free(data);
@@ -258,8 +233,8 @@ static void check_no_models(void)
 static void check_train_refuses(const char *file, const char *type, int size, enum tfm_status expected,
                                 const char *part, const char *name)
 {
-    CHECK_INT(train(file, path_of("none.spm"), type, size, 1), expected, "training refuses %s", name);
-    CHECK(strstr(err.message, part) != NULL && !file_exists(path_of("none.spm")), "and says so: %s",
+    CHECK_INT(train(file, check_path("none.spm"), type, size), expected, "training refuses %s", name);
+    CHECK(strstr(err.message, part) != NULL && !file_exists(check_path("none.spm")), "and says so: %s",
           err.message);
 }
 
@@ -269,14 +244,14 @@ static void check_no_training(const char *text)
     check_train_refuses(text, "bpe", 12, TFM_EINVAL, "at least 2", "fewer pieces than characters");
     check_train_refuses(text, "unigram", 2, TFM_EINVAL, "2 pieces", "two pieces");
     check_train_refuses(text, "word", 100, TFM_EINVAL, "\"word\"", "another type");
-    check_train_refuses(path_of("missing"), "bpe", 100, TFM_EIO, "No such file", "a missing file");
+    check_train_refuses(check_path("missing"), "bpe", 100, TFM_EIO, "No such file", "a missing file");
     check_train_refuses(write_text("empty", "", 0), "unigram", 100, TFM_EINVAL, "holds no text",
                         "an empty file");
     static const char blank[] =
         " \n\t\n\x01\x02\n\0\n" SPACE "\n" REPLACED "\n\xff\n\xe2\x80\x8b\n\xe2\x96\x85 x\n";
     check_train_refuses(write_text("blank", blank, sizeof(blank) - 1), "unigram", 100, TFM_EINVAL,
                         "holds no text", "lines without text");
-    CHECK_INT(train(text, path_of("missing/none.spm"), "bpe", 100, 1), TFM_EIO, "a folder that is not there");
+    CHECK_INT(train(text, check_path("missing/none.spm"), "bpe", 100), TFM_EIO, "a folder that is not there");
 }
 
 static void check_small_texts(void)
@@ -290,8 +265,8 @@ static void check_small_texts(void)
         const char *file = write_text("small", texts[i], sizes[i]);
         for (int bpe = 0; bpe < 2; bpe++) {
             struct spm *spm = NULL;
-            failed += train(file, path_of("small.spm"), bpe ? "bpe" : "unigram", 8000, 1) != TFM_OK ||
-                      spm_open(&spm, path_of("small.spm"), &err) != TFM_OK || spm_size(spm) < 3;
+            failed += train(file, check_path("small.spm"), bpe ? "bpe" : "unigram", 8000) != TFM_OK ||
+                      spm_open(&spm, check_path("small.spm"), &err) != TFM_OK || spm_size(spm) < 3;
             spm_free(spm);
         }
     }
@@ -305,10 +280,10 @@ static void check_two_files(void)
     const char *files[] = { write_lines("first", 0, N_LINES / 2),
                             write_lines("second", N_LINES / 2, N_LINES) };
     struct spm_train_options options = {
-        .files = files, .n_files = 2, .model_path = path_of("two.spm"), .vocab_size = 120, .type = "unigram"
+        .files = files, .n_files = 2, .model_path = check_path("two.spm"), .vocab_size = 120, .type = "unigram"
     };
     CHECK_INT(spm_train(&options, &err), TFM_OK, "two files");
-    CHECK(same_files(path_of("two.spm"), path_of("unigram.spm")), "are as one");
+    CHECK(check_same_files(check_path("two.spm"), check_path("unigram.spm")), "are as one");
 
     struct str crlf = { 0 };
     str_add(&crlf, "\xef\xbb\xbf", 3, &err);
@@ -316,8 +291,8 @@ static void check_two_files(void)
         str_printf(&crlf, &err, "%s\r\n\r\n", lines[i]);
     write_text("crlf", crlf.data, crlf.len);
     str_release(&crlf);
-    CHECK_INT(train(path_of("crlf"), path_of("crlf.spm"), "unigram", 120, 1), TFM_OK, "a file from Windows");
-    CHECK(same_files(path_of("crlf.spm"), path_of("unigram.spm")), "is as any other");
+    CHECK_INT(train(check_path("crlf"), check_path("crlf.spm"), "unigram", 120), TFM_OK, "a file from Windows");
+    CHECK(check_same_files(check_path("crlf.spm"), check_path("unigram.spm")), "is as any other");
 }
 
 /* The n-th allocation fails: an error and no more. */
@@ -329,7 +304,7 @@ static void check_memory(void)
     bool clean = true;
     for (int n = 0; n < 60; n++) {
         mem_fail_after(n);
-        enum tfm_status status = train(file, path_of("none.spm"), "unigram", 100, 1);
+        enum tfm_status status = train(file, check_path("none.spm"), "unigram", 100);
         mem_fail_after(-1);
         if (status == TFM_OK)
             break;
@@ -341,7 +316,7 @@ static void check_memory(void)
     for (int n = 0; n < 60; n++) {
         struct spm *spm;
         mem_fail_after(n);
-        enum tfm_status status = spm_open(&spm, path_of("unigram.spm"), &err);
+        enum tfm_status status = spm_open(&spm, check_path("unigram.spm"), &err);
         mem_fail_after(-1);
         clean = clean && (status == TFM_OK) == (spm != NULL) && (status == TFM_OK || status == TFM_ENOMEM);
         spm_free(spm);
@@ -382,8 +357,8 @@ static void check_real(const char *shared)
     for (int bpe = 0; bpe < 2; bpe++) {
         const char *type = bpe ? "bpe" : "unigram";
         struct spm *spm;
-        CHECK_INT(train(file, path_of("real.spm"), type, 4000, 2), TFM_OK, "real text: %s", type);
-        if (!CHECK(spm_open(&spm, path_of("real.spm"), &err) == TFM_OK, "opens"))
+        CHECK_INT(train(file, check_path("real.spm"), type, 4000), TFM_OK, "real text: %s", type);
+        if (!CHECK(spm_open(&spm, check_path("real.spm"), &err) == TFM_OK, "opens"))
             continue;
         CHECK_INT(spm_size(spm), 4000, "has its size");
         /* Doubled and trailing spaces, ellipses and the like are not what they were after normalisation. */
@@ -414,7 +389,7 @@ int main(void)
 {
     char noise[16];
     int saved = dup(STDERR_FILENO),
-        log = open(path_of("stderr"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        log = open(check_path("stderr"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     dup2(log, STDERR_FILENO);
 
     make_lines();
@@ -423,7 +398,7 @@ int main(void)
     check_type(text, "unigram");
     check_type(text, "bpe");
     struct spm *spm;
-    if (CHECK(spm_open(&spm, path_of("unigram.spm"), &err) == TFM_OK, "opens")) {
+    if (CHECK(spm_open(&spm, check_path("unigram.spm"), &err) == TFM_OK, "opens")) {
         check_encode(spm);
         check_threads(spm);
         spm_free(spm);

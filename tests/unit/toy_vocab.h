@@ -18,15 +18,6 @@ static inline void toy_must(enum tfm_status status, const struct tfm_error *err)
     exit(check_done());
 }
 
-static inline const char *toy_path(const char *name)
-{
-    static char paths[8][700];
-    static int next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof(paths[0]), "%s/%s", check_tmp(), name);
-    return path;
-}
-
 /* Line i of a toy language: 1 to 12 words. */
 static inline void toy_line(struct str *line, int i, uint64_t language)
 {
@@ -48,7 +39,7 @@ static inline const char *toy_file(const char *name, int n_lines, uint64_t langu
         toy_line(&line, i, language);
         toy_must(str_printf(&text, &err, "%s\n", line.data), &err);
     }
-    const char *path = toy_path(name);
+    const char *path = check_path("%s", name);
     toy_must(file_write(path, text.data, text.len, &err), &err);
     str_release(&text);
     str_release(&line);
@@ -62,10 +53,9 @@ static inline struct spm *toy_vocab(void)
     const char *files[] = { toy_file("toy.txt", 400, 1) };
     struct spm_train_options how = { .files = files,
                                      .n_files = 1,
-                                     .model_path = toy_path("toy.spm"),
+                                     .model_path = check_path("toy.spm"),
                                      .vocab_size = 40,
-                                     .type = "unigram",
-                                     .threads = 1 };
+                                     .type = "unigram" };
     toy_must(spm_train(&how, &err), &err);
     toy_must(spm_open(&spm, how.model_path, &err), &err);
     return spm;
