@@ -19,6 +19,11 @@ struct param {
     bool quantisable;
 };
 
+static inline size_t params_count(const struct param *param) /* its values */
+{
+    return (size_t)param->rows * (size_t)param->cols;
+}
+
 struct params {
     struct param *list;
     int n;

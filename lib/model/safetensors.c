@@ -33,25 +33,20 @@ static const struct {
     size_t size;
 } types[] = { [TENSOR_F32] = { "F32", 4 }, [TENSOR_F16] = { "F16", 2 } };
 
-static size_t n_values(const struct param *param)
+const char *safetensors_type_name(enum tensor_type type)
 {
-    return (size_t)param->rows * (size_t)param->cols;
+    return types[type].name;
+}
+
+size_t safetensors_type_size(enum tensor_type type)
+{
+    return types[type].size;
 }
 
 static bool is_gzip(const char *path)
 {
     size_t len = strlen(path);
     return len > 3 && strcmp(path + len - 3, ".gz") == 0;
-}
-
-static void run_tasks(struct pool *pool, int n, pool_task *task, void *arg)
-{
-    if (pool != NULL) {
-        pool_run(pool, n, task, arg);
-        return;
-    }
-    for (int i = 0; i < n; i++)
-        task(arg, i, 0);
 }
 
 /* ---- writing ---- */
@@ -65,7 +60,7 @@ static enum tfm_status make_header(struct str *header, const struct params *para
     size_t begin = 0;
     for (int i = 0; i < params->n; i++) {
         const struct param *param = &params->list[i];
-        size_t end = begin + n_values(param) * types[type].size;
+        size_t end = begin + params_count(param) * types[type].size;
         /* The names of params.def need no quoting. */
         TRY(str_printf(header, err, "%c\"%s\":{\"dtype\":\"%s\",\"shape\":[", i == 0 ? '{' : ',', param->name,
                        types[type].name));
@@ -98,7 +93,7 @@ static void write_task(void *arg, int i, int worker)
     char *y = w->data + param->offset * types[w->type].size;
     float values[CHUNK];
     uint16_t halves[CHUNK];
-    for (size_t left = n_values(param), n; left > 0; left -= n) {
+    for (size_t left = params_count(param), n; left > 0; left -= n) {
         n = left < CHUNK ? left : CHUNK;
         for (size_t j = 0; j < n; j++)
             values[j] = (float)x[j];
@@ -116,7 +111,7 @@ static enum tfm_status check_range(const char *path, const struct params *params
 {
     for (int i = 0; i < params->n; i++) {
         const struct param *param = &params->list[i];
-        for (size_t j = 0; j < n_values(param); j++) {
+        for (size_t j = 0; j < params_count(param); j++) {
             double value = (double)block[param->offset + j];
             if (!(fabs(value) <= F16_MAX))
                 return err_set(err, TFM_EINVAL,
@@ -142,7 +137,7 @@ enum tfm_status safetensors_write(const char *path, const struct params *params,
         if (file != NULL) {
             memcpy(file, header.data, header.len);
             struct writing w = { params, block, type, file + header.len };
-            run_tasks(pool, params->n, write_task, &w);
+            pool_run(pool, params->n, write_task, &w);
             status = is_gzip(path) ? gzip_write(path, file, size, header.len, pool, err)
                                    : file_write(path, file, size, err);
         }
@@ -288,7 +283,7 @@ static enum tfm_status read_entry(struct stored *stored, const json_t *entry, co
                        param->name);
     stored->begin = (size_t)json_integer_value(begin);
     stored->end = (size_t)json_integer_value(end);
-    size_t need = n_values(param) * types[stored->type].size;
+    size_t need = params_count(param) * types[stored->type].size;
     if (stored->end - stored->begin != need)
         return err_set(err, TFM_EFORMAT, "%s: tensor %s has %zu bytes, expected %zu for its shape and dtype",
                        r->path, param->name, stored->end - stored->begin, need);
@@ -382,7 +377,7 @@ static void read_task(void *arg, int i, int worker)
     real *y = r->block + s->param->offset;
     float values[CHUNK];
     uint16_t halves[CHUNK];
-    for (size_t left = n_values(s->param), n; left > 0; left -= n) {
+    for (size_t left = params_count(s->param), n; left > 0; left -= n) {
         n = left < CHUNK ? left : CHUNK;
         memcpy(s->type == TENSOR_F16 ? (void *)halves : values, x, n * types[s->type].size);
         if (s->type == TENSOR_F16)
@@ -397,7 +392,7 @@ static void read_task(void *arg, int i, int worker)
 static void read_values(struct reading *r, enum tensor_type *type, real *block, struct pool *pool)
 {
     r->block = block;
-    run_tasks(pool, r->params->n, read_task, r);
+    pool_run(pool, r->params->n, read_task, r);
     *type = TENSOR_F16;
     for (int i = 0; i < r->params->n; i++) {
         if (r->stored[i].type == TENSOR_F32)

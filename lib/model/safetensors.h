@@ -10,6 +10,9 @@
 
 enum tensor_type { TENSOR_F32, TENSOR_F16 };
 
+const char *safetensors_type_name(enum tensor_type type); /* "F32" */
+size_t safetensors_type_size(enum tensor_type type);      /* bytes of a value */
+
 /* Writes a block under the names of params; path ending in ".gz" is gzip in independent members (base/gzip.h), the
  * first holding the whole header. Atomic. A value that F16 cannot hold is an error. pool may be NULL. */
 enum tfm_status safetensors_write(const char *path, const struct params *params, const real *block,

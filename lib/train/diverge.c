@@ -15,8 +15,7 @@ static const struct param *find_broken(const struct params *params, const real *
 {
     for (int i = 0; i < params->n && block != NULL; i++) {
         const struct param *param = &params->list[i];
-        size_t n = (size_t)param->rows * (size_t)param->cols;
-        for (size_t j = 0; j < n; j++) {
+        for (size_t j = 0; j < params_count(param); j++) {
             if (!isfinite(block[param->offset + j]))
                 return param;
         }
