@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "base/str.h"
+#include "base/err.h"
 
 /* Parses a file. json_decref the result. */
 enum tfm_status json_read(json_t **root, const char *path, struct tfm_error *err);
@@ -24,8 +24,5 @@ enum tfm_status json_get_bool(const json_t *object, const char *field, bool *val
 /* The string belongs to the object. */
 enum tfm_status json_get_string(const json_t *object, const char *field, const char **value, const char *path,
                                 struct tfm_error *err);
-
-/* Appends text as a JSON string with quotes; invalid UTF-8 becomes U+FFFD. */
-enum tfm_status json_quote(struct str *out, const char *text, size_t len, struct tfm_error *err);
 
 #endif

@@ -9,10 +9,8 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "base/json.h"
 #include "inspect/out.h"
 #include "model/model.h"
-#include "text/utf8.h"
 
 struct tensor_stats {
     double mean, deviation, min, max;
@@ -34,11 +32,6 @@ struct summary {
     long long file_sizes[N_FILES];       /* -1 where the folder has none */
 };
 
-static size_t param_size(const struct param *param)
-{
-    return (size_t)param->rows * (size_t)param->cols;
-}
-
 static struct tensor_stats take_stats(const real *x, size_t n)
 {
     struct tensor_stats stats = { 0, 0, INFINITY, -INFINITY };
@@ -58,23 +51,13 @@ static void count_parameters(struct summary *summary, const struct tfm_model *mo
 {
     for (int i = 0; i < model->params.n; i++) {
         const struct param *param = &model->params.list[i];
-        summary->parameters += param_size(param);
+        summary->parameters += params_count(param);
         if (strncmp(param->name, "model.encoder.layers.", 21) == 0)
-            summary->encoder += param_size(param);
+            summary->encoder += params_count(param);
         if (strncmp(param->name, "model.decoder.layers.", 21) == 0)
-            summary->decoder += param_size(param);
+            summary->decoder += params_count(param);
     }
     summary->memory = (model->params.size + net_packed_size(&model->net)) * sizeof(real);
-}
-
-static const char *type_name(enum tensor_type type)
-{
-    return type == TENSOR_F16 ? "F16" : "F32";
-}
-
-static size_t type_size(enum tensor_type type)
-{
-    return type == TENSOR_F16 ? 2 : 4;
 }
 
 static enum tfm_status read_folder(struct summary *summary, const struct tfm_model *model, struct str *path,
@@ -154,7 +137,7 @@ static void text_sizes(FILE *out, const struct summary *s)
     for (size_t i = 0; i < N_FILES; i++)
         sum += s->file_sizes[i] > 0 ? s->file_sizes[i] : 0;
     fprintf(out, "  on disk             %.1f MiB, weights as %s\n", (double)sum / (1 << 20),
-            type_name(s->model->type));
+            safetensors_type_name(s->model->type));
     for (size_t i = 0; i < N_FILES; i++) {
         if (s->file_sizes[i] >= 0)
             fprintf(out, "    %-24s%11lld bytes\n", file_names[i], s->file_sizes[i]);
@@ -168,15 +151,15 @@ static void text_tensors(FILE *out, const struct tfm_model *model)
             "deviation", "min", "max");
     for (int i = 0; i < model->params.n; i++) {
         const struct param *param = &model->params.list[i];
-        struct tensor_stats stats = take_stats(model->block + param->offset, param_size(param));
+        struct tensor_stats stats = take_stats(model->block + param->offset, params_count(param));
         char shape[32];
         if (param->is_vector)
             snprintf(shape, sizeof(shape), "%d", param->cols);
         else
             snprintf(shape, sizeof(shape), "%d x %d", param->rows, param->cols);
         fprintf(out, "  %-52s %12s %4s %10zu %10.4g %10.4g %10.4g %10.4g\n", param->name, shape,
-                type_name(model->type), param_size(param) * type_size(model->type), stats.mean,
-                stats.deviation, stats.min, stats.max);
+                safetensors_type_name(model->type), params_count(param) * safetensors_type_size(model->type),
+                stats.mean, stats.deviation, stats.min, stats.max);
     }
 }
 
@@ -200,16 +183,16 @@ static json_t *json_number(double value)
 
 static json_t *json_tensor(const struct param *param, const real *block, enum tensor_type type)
 {
-    size_t size = param_size(param);
+    size_t size = params_count(param);
     struct tensor_stats stats = take_stats(block + param->offset, size);
     json_t *shape = json_array();
     if (!param->is_vector)
         json_array_append_new(shape, json_integer(param->rows));
     json_array_append_new(shape, json_integer(param->cols));
     return json_pack("{s:s, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "name", param->name, "shape", shape,
-                     "type", type_name(type), "parameters", (json_int_t)size, "bytes",
-                     (json_int_t)(size * type_size(type)), "mean", json_number(stats.mean), "deviation",
-                     json_number(stats.deviation), "min", json_number(stats.min), "max",
+                     "type", safetensors_type_name(type), "parameters", (json_int_t)size, "bytes",
+                     (json_int_t)(size * safetensors_type_size(type)), "mean", json_number(stats.mean),
+                     "deviation", json_number(stats.deviation), "min", json_number(stats.min), "max",
                      json_number(stats.max));
 }
 
@@ -241,28 +224,17 @@ static json_t *json_files(const struct summary *s)
     return list;
 }
 
-/* The folder's name need not be UTF-8. */
-static enum tfm_status json_folder(json_t **name, const char *folder, struct tfm_error *err)
-{
-    struct str text = { 0 };
-    enum tfm_status status = utf8_repair(&text, folder, strlen(folder), err);
-    *name = status == TFM_OK ? json_string(text.data) : NULL;
-    str_release(&text);
-    return status;
-}
-
 static enum tfm_status json_model(FILE *out, const struct summary *s, struct tfm_error *err)
 {
     const struct tfm_model *model = s->model;
-    json_t *folder;
-    TRY(json_folder(&folder, model->folder, err));
     json_t *vocabularies = json_pack("{s:i, s:i, s:b}", "source", spm_size(model->source), "target",
                                      spm_size(model->target), "shared", model->source == model->target);
     json_t *parameters = json_pack("{s:I, s:I, s:I}", "total", (json_int_t)s->parameters, "encoder_layers",
                                    (json_int_t)s->encoder, "decoder_layers", (json_int_t)s->decoder);
-    json_t *root = json_pack("{s:o, s:O, s:o, s:o, s:I, s:o, s:o}", "folder", folder, "config", s->config,
-                             "vocabularies", vocabularies, "parameters", parameters, "memory_bytes",
-                             (json_int_t)s->memory, "files", json_files(s), "tensors", json_tensors(model));
+    json_t *root = json_pack("{s:o, s:O, s:o, s:o, s:I, s:o, s:o}", "folder", out_string(model->folder),
+                             "config", s->config, "vocabularies", vocabularies, "parameters", parameters,
+                             "memory_bytes", (json_int_t)s->memory, "files", json_files(s), "tensors",
+                             json_tensors(model));
     if (root == NULL)
         return err_set(err, TFM_ENOMEM, "no memory to describe %s", model->folder);
     json_dumpf(root, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));

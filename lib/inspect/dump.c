@@ -8,23 +8,23 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "inspect/out.h"
 
 static enum tfm_status json_pieces(FILE *out, const char *name, const char **pieces, int n,
                                    struct tfm_error *err)
 {
-    struct str text = { 0 };
-    enum tfm_status status = TFM_OK;
-    for (int i = 0; i < n && status == TFM_OK; i++) {
-        if (i > 0)
-            status = str_add(&text, ", ", 2, err);
-        if (status == TFM_OK)
-            status = json_quote(&text, pieces[i], strlen(pieces[i]), err);
+    json_t *list = json_array();
+    int failed = 0;
+    for (int i = 0; i < n && !failed; i++)
+        failed = json_array_append_new(list, out_string(pieces[i])); /* which refuses a NULL */
+    if (!failed) {
+        fprintf(out, "\"%s\": ", name);
+        failed = json_dumpf(list, out, 0);
+        fputs(",\n", out);
     }
-    if (status == TFM_OK)
-        fprintf(out, "\"%s\": [%s],\n", name, text.data);
-    str_release(&text);
-    return status;
+    json_decref(list);
+    /* A stream that failed is found at the end. */
+    return failed && !ferror(out) ? err_set(err, TFM_ENOMEM, "no memory to write attention") : TFM_OK;
 }
 
 static void json_map(FILE *out, const float *map, int rows, int cols)

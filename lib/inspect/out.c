@@ -6,6 +6,9 @@
 #include "inspect/out.h"
 
 #include <errno.h>
+#include <string.h>
+
+#include "text/utf8.h"
 
 enum tfm_status out_begin(struct out *out, FILE *file, struct tfm_error *err)
 {
@@ -28,4 +31,13 @@ enum tfm_status out_end(struct out *out, enum tfm_status status, struct tfm_erro
         return status;
     errno = reason != 0 ? reason : EIO;
     return err_io(err, "the output could not be written");
+}
+
+json_t *out_string(const char *text)
+{
+    struct str repaired = { 0 };
+    enum tfm_status status = utf8_repair(&repaired, text, strlen(text), NULL);
+    json_t *string = status == TFM_OK ? json_string(repaired.data) : NULL;
+    str_release(&repaired);
+    return string;
 }

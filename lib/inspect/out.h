@@ -6,7 +6,7 @@
 
 #include <locale.h>
 
-#include "base/err.h"
+#include "base/json.h"
 
 struct out {
     FILE *file;
@@ -19,5 +19,8 @@ enum tfm_status out_begin(struct out *out, FILE *file, struct tfm_error *err);
 /* Flushes, so that a full disk shows here. `status` is what the writing returned: if it failed, that is
  * passed on. */
 enum tfm_status out_end(struct out *out, enum tfm_status status, struct tfm_error *err);
+
+/* Any text as a JSON string: malformed UTF-8 becomes U+FFFD. NULL: no memory. */
+json_t *out_string(const char *text);
 
 #endif

@@ -1,6 +1,5 @@
 /*
- * json_test.c: JSON files are read and written, every wrong field gets a sentence of its own, and any bytes
- * can be quoted.
+ * json_test.c: JSON files are read and written, and every wrong field gets a sentence of its own.
  */
 #include "base/json.h"
 
@@ -135,56 +134,10 @@ static void test_fields(void)
     json_decref(list);
 }
 
-static void test_quote(void)
-{
-    static const struct {
-        const char *text, *quoted;
-    } cases[] = {
-        { "", "\"\"" },
-        { "plain", "\"plain\"" },
-        { "a\"b\\c/d", "\"a\\\"b\\\\c/d\"" },
-        { "\b\f\n\r\t", "\"\\b\\f\\n\\r\\t\"" },
-        { "\x01\x1f\x7f", "\"\\u0001\\u001f\x7f\"" },
-        { "\xc3\x9f\xe2\x82\xac\xf0\x9f\x98\x80", "\"\xc3\x9f\xe2\x82\xac\xf0\x9f\x98\x80\"" },
-        { "\x80"
-          "a\xff",
-          "\"\xef\xbf\xbd"
-          "a\xef\xbf\xbd\"" },
-        { "\xe2\x82"
-          "a",
-          "\"\xef\xbf\xbd"
-          "a\"" }, /* cut short: one part */
-        { "\xf0\x9f\x98", "\"\xef\xbf\xbd\"" },
-        { "\xc0\xaf", "\"\xef\xbf\xbd\xef\xbf\xbd\"" }, /* overlong */
-        { "\xe0\x80\xaf", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"" },
-        { "\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"" },                 /* surrogate */
-        { "\xf4\x90\x80\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"" }, /* beyond U+10FFFF */
-    };
-    struct str out = { 0 };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        str_clear(&out);
-        CHECK_INT(json_quote(&out, cases[i].text, strlen(cases[i].text), &err), TFM_OK, "quote %zu", i);
-        CHECK_STR(out.data, cases[i].quoted, "  as expected");
-        json_t *back = parse(out.data);
-        CHECK(json_is_string(back), "  and readable");
-        json_decref(back);
-    }
-    str_clear(&out);
-    json_quote(&out, "a\0b", 3, &err);
-    CHECK_STR(out.data, "\"a\\u0000b\"", "quote NUL");
-    json_quote(&out, "x", 1, &err);
-    CHECK_STR(out.data, "\"a\\u0000b\"\"x\"", "quoting appends");
-    str_release(&out);
-    mem_fail_after(0);
-    CHECK_INT(json_quote(&out, "x", 1, &err), TFM_ENOMEM, "no memory");
-    mem_fail_after(-1);
-}
-
 int main(void)
 {
     snprintf(path, sizeof(path), "%s/c.json", check_tmp());
     test_files();
     test_fields();
-    test_quote();
     return check_done();
 }
