@@ -6,16 +6,14 @@
  */
 #include "nn/xent.h"
 
-#define TILE_ROWS 128
-
 void xent(struct xent_sum *sum, real *row_nll, real *dx, real *dw, real *db, const real *x, const int *labels,
           const struct linear *unembed, real smoothing, int n, const struct run *run)
 {
     int d = unembed->in, vocab = unembed->out;
     size_t mark = arena_mark(run->arena);
-    real *logits = ARENA_TAKE(run->arena, real, (size_t)(n < TILE_ROWS ? n : TILE_ROWS) * vocab);
-    for (int from = 0; from < n; from += TILE_ROWS) {
-        int rows = n - from < TILE_ROWS ? n - from : TILE_ROWS;
+    real *logits = ARENA_TAKE(run->arena, real, (size_t)(n < XENT_ROWS ? n : XENT_ROWS) * vocab);
+    for (int from = 0; from < n; from += XENT_ROWS) {
+        int rows = n - from < XENT_ROWS ? n - from : XENT_ROWS;
         const real *x_tile = x + (size_t)from * d;
         linear_forward(logits, x_tile, unembed, rows, run);
         for (int i = 0; i < rows; i++) {

@@ -7,6 +7,8 @@
 
 #include "nn/linear.h"
 
+#define XENT_ROWS 128 /* rows of a tile: their logits are in memory together */
+
 struct xent_sum {
     double loss; /* label-smoothed, summed over rows (nats) */
     double nll;  /* -log p(label), summed */

@@ -66,6 +66,17 @@ void corpus_copy(int *ids, const struct corpus_side *side, int pair)
     ids[n] = side->eos;
 }
 
+int corpus_longest(const struct corpus *corpus)
+{
+    int longest = 0;
+    for (int i = 0; i < corpus->n; i++) {
+        int source = corpus_length(&corpus->source, i), target = corpus_length(&corpus->target, i);
+        longest = source > longest ? source : longest;
+        longest = target > longest ? target : longest;
+    }
+    return longest;
+}
+
 /* Encodes one text behind `ids`; *length gets its number of pieces. */
 static enum tfm_status encode_text(struct ints *ids, int *length, const struct spm *spm, const char *text,
                                    struct tfm_error *err)

@@ -46,5 +46,6 @@ static inline int corpus_length(const struct corpus_side *side, int pair)
     return (int)(side->start[pair + 1] - side->start[pair]) + 1;
 }
 void corpus_copy(int *ids, const struct corpus_side *side, int pair);
+int corpus_longest(const struct corpus *corpus); /* tokens of the longest side of all pairs */
 
 #endif

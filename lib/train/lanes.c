@@ -10,10 +10,37 @@
 
 #include "base/mem.h"
 
-#define MICRO_ROWS    1024
-#define ARENA_RESERVE ((size_t)64 << 30) /* addresses, not memory */
+#define MICRO_ROWS 1024
 
-enum tfm_status lanes_init(struct lanes *lanes, int n, int threads, const struct config *config,
+/* More than a micro-batch can take: what the layers keep for the backward pass, what comes and goes with one
+ * layer, and the logits of a tile. */
+static size_t scratch_size(const struct config *c, int longest)
+{
+    size_t l = (size_t)longest, rows = MICRO_ROWS + l, d = (size_t)c->d_model, f = (size_t)c->ffn_dim;
+    size_t weights = (size_t)c->heads * l; /* of attention, a row */
+    size_t kept = (size_t)c->encoder_layers * (10 * d + 2 * f + weights) +
+                  (size_t)c->decoder_layers * (17 * d + 2 * f + 2 * weights);
+    size_t passing = 24 * d + 2 * f;
+    size_t lists = 128 + 16 * (size_t)(c->encoder_layers + c->decoder_layers); /* ids, keys, statistics */
+    size_t reals = rows * (kept + passing + lists) + 4 * l * l + XENT_ROWS * (size_t)c->vocab_size;
+    return reals * sizeof(real) + ((size_t)1 << 20); /* an arena rounds each block up */
+}
+
+static enum tfm_status take_scratch(struct arena *arena, size_t size, int longest, struct tfm_error *err)
+{
+    TRY(arena_init(arena, size, err));
+    if (arena->size >= size)
+        return TFM_OK;
+    size_t granted = arena->size;
+    arena_release(arena);
+    return err_set(err, TFM_ENOMEM,
+                   "training on pairs of up to %d pieces may need %zu MiB of scratch memory a thread, and "
+                   "this process may have %zu; lower --max-length or --cpu-threads, or raise the limit "
+                   "(ulimit -v)",
+                   longest, size >> 20, granted >> 20);
+}
+
+enum tfm_status lanes_init(struct lanes *lanes, int n, int threads, int longest, const struct config *config,
                            size_t block_size, struct tfm_error *err)
 {
     *lanes = (struct lanes){ 0 };
@@ -29,7 +56,7 @@ enum tfm_status lanes_init(struct lanes *lanes, int n, int threads, const struct
             status = TFM_ENOMEM;
     }
     while (status == TFM_OK && lanes->n_arenas < threads) {
-        status = arena_init(&lanes->arena[lanes->n_arenas], ARENA_RESERVE, err);
+        status = take_scratch(&lanes->arena[lanes->n_arenas], scratch_size(config, longest), longest, err);
         lanes->n_arenas += status == TFM_OK;
     }
     if (status != TFM_OK)

@@ -23,7 +23,8 @@ struct lanes {
     struct arena *arena; /* one a thread */
 };
 
-enum tfm_status lanes_init(struct lanes *lanes, int n, int threads, const struct config *config,
+/* For pairs of at most `longest` tokens a side. */
+enum tfm_status lanes_init(struct lanes *lanes, int n, int threads, int longest, const struct config *config,
                            size_t block_size, struct tfm_error *err);
 void lanes_release(struct lanes *lanes);
 
