@@ -369,8 +369,7 @@ static enum tfm_status export_again(struct trainer *r, struct tfm_error *err)
     if (checkpoint_exists(&t->checkpoints, link) && strcmp(link, "last") != 0) {
         TRY(checkpoint_read_state(&t->checkpoints, link, &t->state, &t->settings, err));
         TRY(checkpoint_read_blocks(&t->checkpoints, link, &t->params, &t->optimizer, t->pool, err));
-        training_plan_epoch(t);
-        training_set_point(t);
+        TRY(training_find_place(t, err));
     }
     return export_judged(r, &t->state, err);
 }

@@ -164,7 +164,9 @@ static enum tfm_status open_model(struct training *t, struct tfm_error *err)
     report_note(&t->options, "model: %d+%d layers, width %d, %d and %d pieces, %zu parameters; %d lane%s",
                 c->encoder_layers, c->decoder_layers, c->d_model, c->source_vocab_size, c->vocab_size,
                 t->params.size, t->state.n_lanes, t->state.n_lanes == 1 ? "" : "s");
-    return lanes_init(&t->lanes, t->state.n_lanes, t->options.threads, c, t->params.size, err);
+    int longest = corpus_longest(&t->corpus), longest_valid = corpus_longest(&t->validate.corpus);
+    return lanes_init(&t->lanes, t->state.n_lanes, t->options.threads,
+                      longest > longest_valid ? longest : longest_valid, c, t->params.size, err);
 }
 
 /* ---- place ---- */
@@ -187,15 +189,15 @@ void training_set_point(struct training *t)
     t->point.target_tokens = t->state.target_tokens;
 }
 
-static enum tfm_status find_place(struct training *t, struct tfm_error *err)
+enum tfm_status training_find_place(struct training *t, struct tfm_error *err)
 {
     struct train_state *s = &t->state;
     int batch = s->batch;
-    s->batch = 0;
+    s->batch = 0; /* it comes from a file and is not believed yet */
     training_plan_epoch(t);
     if (batch > t->plan.n)
-        return err_set(err, TFM_EFORMAT, "%s/last/state.json: batch %d of an epoch that has %d",
-                       t->checkpoints.folder.data, batch, t->plan.n);
+        return err_set(err, TFM_EFORMAT, "%s/checkpoint-%ld/state.json: batch %d of an epoch that has %d",
+                       t->checkpoints.folder.data, s->update, batch, t->plan.n);
     s->batch = batch;
     training_plan_epoch(t);
     training_set_point(t);
@@ -220,7 +222,7 @@ enum tfm_status training_open(struct training *t, const struct tfm_train_options
     TRY(open_config(t, err));
     list_settings(t);
     TRY(open_model(t, err));
-    return find_place(t, err);
+    return training_find_place(t, err);
 }
 
 void training_release(struct training *t)

@@ -51,9 +51,11 @@ void training_release(struct training *training);
 /* The weights that are validated and exported. */
 const real *training_judged(const struct training *training);
 
-/* Plans the state's epoch and finds the place in it. */
+/* Plans the state's epoch, and sets the point that its place in it amounts to. */
 void training_plan_epoch(struct training *training);
 void training_set_point(struct training *training);
+/* Both for a state that was read from a checkpoint, whose place may lie outside. */
+enum tfm_status training_find_place(struct training *training, struct tfm_error *err);
 
 double training_clock(void); /* seconds */
 

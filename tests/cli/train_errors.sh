@@ -111,6 +111,10 @@ cp -R "$dir/m6" "$dir/c2"
 printf 'x' >>"$dir/c2/checkpoints/last/moment1.safetensors"
 train 1 "a damaged checkpoint" "$dir/c2" -t "$en" "$de" --after 5u
 has "is named" "$dir/err" "moment1.safetensors"
+cp -R "$dir/m6" "$dir/c3"
+sed -i 's/"batch": [0-9]*/"batch": 99999/' "$dir/c3/checkpoints/last/state.json"
+train 1 "a place that no epoch has" "$dir/c3" -t "$en" "$de" --after 5u
+has "is told" "$dir/err" "checkpoint-3/state.json: batch 99999 of an epoch that has"
 
 # ---- divergence ----
 
