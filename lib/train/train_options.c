@@ -4,6 +4,7 @@
  */
 #include "train/train_options.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -129,13 +130,16 @@ static enum tfm_status read_metrics(struct metric_list *metrics, const char *nam
 enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct metric_list *metrics,
                                       const struct tfm_train_options *options, struct tfm_error *err)
 {
+    assert((unsigned)options->tie <= TFM_TIE_NONE);
     *resolved = *options;
     *metrics = (struct metric_list){ 0 };
     struct config config;
-    TRY(check_files(resolved, err));
-    TRY(check_numbers(resolved, err));
     if (resolved->preset == NULL)
         resolved->preset = rates[0].preset;
+    if (resolved->vocab_type == NULL)
+        resolved->vocab_type = "unigram";
+    TRY(check_files(resolved, err));
+    TRY(check_numbers(resolved, err));
     if (!config_preset(&config, resolved->preset))
         return err_set(err, TFM_EINVAL, "--preset is \"%s\"; it can be tiny, small or base",
                        resolved->preset);
