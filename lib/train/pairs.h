@@ -1,6 +1,6 @@
 /*
  * pairs.h: a parallel text as a stream of pairs of lines: two files read in step, or one file with
- * source<TAB>target a line. Files are plain, gzip, pipes or "-" (base/file.h).
+ * source<TAB>target a line. Files are plain, gzip, pipes or "-" (base/line.h).
  */
 #ifndef TFM_TRAIN_PAIRS_H
 #define TFM_TRAIN_PAIRS_H

@@ -96,7 +96,8 @@ static void check_type(const char *text, const char *type)
     snprintf(again, sizeof(again), "%s-again.spm", type);
     CHECK_INT(train(text, check_path("%s", model), type, 120), TFM_OK, "%s: trains", type);
     CHECK_INT(train(text, check_path("%s", again), type, 120), TFM_OK, "%s: trains again", type);
-    CHECK(check_same_files(check_path("%s", model), check_path("%s", again)), "%s: the same bytes run after run", type);
+    CHECK(check_same_files(check_path("%s", model), check_path("%s", again)),
+          "%s: the same bytes run after run", type);
 
     struct spm *spm;
     if (!CHECK(spm_open(&spm, check_path("%s", model), &err) == TFM_OK, "%s: opens", type))
@@ -114,8 +115,8 @@ static void check_type(const char *text, const char *type)
     CHECK(starts == expected && starts > 10, "%s: %d pieces start a word", type, starts);
     spm_free(spm);
 
-    CHECK_INT(train(text, check_path("%s", again), type, 50000), TFM_OK, "%s: a size that the text cannot fill",
-              type);
+    CHECK_INT(train(text, check_path("%s", again), type, 50000), TFM_OK,
+              "%s: a size that the text cannot fill", type);
     CHECK_INT(spm_open(&spm, check_path("%s", again), &err), TFM_OK, "%s: gives a model", type);
     CHECK(spm_size(spm) > 120 && spm_size(spm) < 50000, "%s: of %d pieces", type, spm_size(spm));
     CHECK_INT(count_changed(spm, lines, N_LINES), 0, "%s: and lines come back", type);
@@ -279,9 +280,11 @@ static void check_two_files(void)
 {
     const char *files[] = { write_lines("first", 0, N_LINES / 2),
                             write_lines("second", N_LINES / 2, N_LINES) };
-    struct spm_train_options options = {
-        .files = files, .n_files = 2, .model_path = check_path("two.spm"), .vocab_size = 120, .type = "unigram"
-    };
+    struct spm_train_options options = { .files = files,
+                                         .n_files = 2,
+                                         .model_path = check_path("two.spm"),
+                                         .vocab_size = 120,
+                                         .type = "unigram" };
     CHECK_INT(spm_train(&options, &err), TFM_OK, "two files");
     CHECK(check_same_files(check_path("two.spm"), check_path("unigram.spm")), "are as one");
 
@@ -291,7 +294,8 @@ static void check_two_files(void)
         str_printf(&crlf, &err, "%s\r\n\r\n", lines[i]);
     write_text("crlf", crlf.data, crlf.len);
     str_release(&crlf);
-    CHECK_INT(train(check_path("crlf"), check_path("crlf.spm"), "unigram", 120), TFM_OK, "a file from Windows");
+    CHECK_INT(train(check_path("crlf"), check_path("crlf.spm"), "unigram", 120), TFM_OK,
+              "a file from Windows");
     CHECK(check_same_files(check_path("crlf.spm"), check_path("unigram.spm")), "is as any other");
 }
 
