@@ -1,7 +1,8 @@
 /*
- * kern.h: the table of CPU kernels. kern_body.h states each once, in plain C, with its order of summation; it is compiled
- * once a tier (kern_ref.c, kern_avx2.c, kern_vnni.c) over that tier's vector of 16 lanes. All tiers give the same bits: sums run over 16 interleaved partial sums joined by a fixed tree, products are fused (fmaf), and
- * exp is the kernel's own. kern_ref.c is the specification.
+ * kern.h: the table of CPU kernels. kern_body.h states each once, in plain C, with its order of summation; it
+ * is compiled once a tier (kern_ref.c, kern_avx2.c, kern_vnni.c) over that tier's vector of 16 lanes. All
+ * tiers give the same bits: sums run over 16 interleaved partial sums joined by a fixed tree, products are
+ * fused (fmaf), and exp is the kernel's own. kern_ref.c is the specification.
  *
  * Letters: rows n, columns d; x [n, d] rows lie `d` apart unless a stride (ld) is given.
  */
@@ -20,21 +21,17 @@
 enum kern_act { ACT_RELU };
 
 struct kern {
-    const char *name;
-
     /* c [m, n] (row stride ldc) = or += a b: a's element (i, l) at a[i*rsa + l*csa], b's row l at b + l*ldb.
      * Each element is one chain of fma over l = 0..k-1, starting from 0 or from c. */
-    void (*gemm)(real *c, int ldc, const real *a, int rsa, int csa, const real *b, int ldb, int m, int n, int k,
-                 bool add);
+    void (*gemm)(real *c, int ldc, const real *a, int rsa, int csa, const real *b, int ldb, int m, int n,
+                 int k, bool add);
     /* y [n, out] = x [n, in] times packed panels (nn/linear.h); the same chains of fma. */
     void (*linear)(real *y, const real *x, const real *packed, int n, int out, int in);
     void (*transpose)(real *y, int ldy, const real *x, int ldx, int rows, int cols); /* y [cols, rows] */
 
-    real (*dot)(const real *x, const real *y, int n);
     double (*sum_squares)(const real *x, size_t n); /* in double: of a gradient block */
     void (*add)(real *y, const real *x, size_t n);  /* y += x */
     void (*scale)(real *y, real a, size_t n);       /* y *= a */
-    real (*max)(const real *x, int n, int *index);  /* the first of the largest */
 
     /* Softmax over one row of n >= 1 in place: x = exp(scale * (x - max)) / sum, scale > 0. */
     void (*softmax)(real *x, int n, real scale);
@@ -42,16 +39,18 @@ struct kern {
     void (*softmax_backward)(real *dp, const real *p, int n, real scale);
     /* log(sum(exp(x))) */
     real (*logsumexp)(const real *x, int n);
-    /* Label-smoothed cross-entropy of one row of logits (Szegedy et al. 2016): the label weighs 1 - smoothing, and
-     * smoothing is spread over all n. Returns the loss; *nll gets -log p(label). With gradient, x becomes dloss/dx. */
+    /* Label-smoothed cross-entropy of one row of logits (Szegedy et al. 2016): the label weighs 1 -
+     * smoothing, and smoothing is spread over all n. Returns the loss; *nll gets -log p(label). With
+     * gradient, x becomes dloss/dx. */
     double (*xent)(real *x, int n, int label, real smoothing, bool gradient, double *nll);
 
-    /* Layer norm of rows (Ba et al. 2016): y = (x - mean) * rstd * gamma + beta; stats [n, 2] = mean, rstd (may be
-     * NULL). */
-    void (*norm)(real *y, real *stats, const real *x, const real *gamma, const real *beta, int n, int d, real eps);
+    /* Layer norm of rows (Ba et al. 2016): y = (x - mean) * rstd * gamma + beta; stats [n, 2] = mean, rstd
+     * (may be NULL). */
+    void (*norm)(real *y, real *stats, const real *x, const real *gamma, const real *beta, int n, int d,
+                 real eps);
     /* dx = (overwritten), dgamma and dbeta +=. */
-    void (*norm_backward)(real *dx, real *dgamma, real *dbeta, const real *dy, const real *x, const real *stats,
-                          const real *gamma, int n, int d);
+    void (*norm_backward)(real *dx, real *dgamma, real *dbeta, const real *dy, const real *x,
+                          const real *stats, const real *gamma, int n, int d);
 
     void (*bias)(real *y, const real *b, int n, int d);          /* y += b, row by row */
     void (*bias_backward)(real *db, const real *dy, int n, int d); /* db += column sums */
@@ -61,11 +60,12 @@ struct kern {
     /* y = keep(j) ? x / (1 - p) : 0, keep decided by rng_at(key, j); for one row. x may be y. */
     void (*dropout)(real *y, const real *x, int n, uint32_t key, real p);
 
-    /* Adam (Kingma and Ba 2015) with decoupled weight decay (Loshchilov and Hutter 2019), g scaled by g_scale first:
-     * m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, w = (1 - decay) w - step * m / (sqrt(v) + eps); the
-     * caller puts both bias corrections into step and eps. */
-    void (*adam)(real *w, real *m, real *v, const real *g, size_t n, real g_scale, real beta1, real beta2, real step,
-                 real eps, real decay);
+    /* Adam (Kingma and Ba 2015) with decoupled weight decay (Loshchilov and Hutter 2019), g scaled by g_scale
+     * first: m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, w = (1 - decay) w - step * m /
+     * (sqrt(v) + eps); both bias corrections are in step, and eps is added to the uncorrected root (the
+     * paper's section 2, at its end). */
+    void (*adam)(real *w, real *m, real *v, const real *g, size_t n, real g_scale, real beta1, real beta2,
+                 real step, real eps, real decay);
 };
 
 extern const struct kern kern_ref, kern_avx2, kern_vnni;

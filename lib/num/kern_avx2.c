@@ -8,7 +8,6 @@
 #include "base/rng.h"
 #include "num/kern.h"
 
-#define KERN_NAME "avx2"
 #define KERN_TABLE kern_avx2
 #define KERN_ROWS 6 /* 12 sums, 2 of b, 1 of a: 15 of 16 registers */
 
@@ -35,8 +34,8 @@ static inline __m256i V_mask(int n) /* lanes 0..n-1 of 8 */
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
-/* The first n lanes; the others are zero, or left alone in memory. Masked stores are slow on some processors: a full
- * vector goes without. */
+/* The first n lanes; the others are zero, or left alone in memory. Masked stores are slow on some processors:
+ * a full vector goes without. */
 static inline V V_load_n(const real *p, int n)
 {
     if (n >= 16)
@@ -104,7 +103,8 @@ static inline __m256 V_keep(uint32_t key, uint32_t j, uint32_t limit)
     __m256i x = _mm256_xor_si256(_mm256_set1_epi32((int)key),
                                  _mm256_mullo_epi32(lane, _mm256_set1_epi32((int)0x9e3779b9u)));
     x = _mm256_mullo_epi32(_mm256_xor_si256(x, _mm256_srli_epi32(x, 16)), _mm256_set1_epi32(0x7feb352d));
-    x = _mm256_mullo_epi32(_mm256_xor_si256(x, _mm256_srli_epi32(x, 15)), _mm256_set1_epi32((int)0x846ca68bu));
+    x = _mm256_mullo_epi32(_mm256_xor_si256(x, _mm256_srli_epi32(x, 15)),
+                           _mm256_set1_epi32((int)0x846ca68bu));
     x = _mm256_xor_si256(x, _mm256_srli_epi32(x, 16));
     __m256i l = _mm256_set1_epi32((int)limit); /* unsigned x >= l: max(x, l) == x */
     return _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_max_epu32(x, l), x));

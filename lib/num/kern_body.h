@@ -1,11 +1,12 @@
 /*
- * kern_body.h: every kernel, once, over a vector V of 16 lanes that the including file defines (kern_ref.c, kern_avx2.c,
- * kern_vnni.c). The order of each sum is written here and is the same in all tiers: lane l of a vector adds the elements
- * l, l + 16, l + 32, ..., and V_sum joins the lanes by halves. See kern.h for what each kernel computes.
+ * kern_body.h: every kernel, once, over a vector V of 16 lanes that the including file defines (kern_ref.c,
+ * kern_avx2.c, kern_vnni.c). The order of each sum is written here and is the same in all tiers: lane l of a
+ * vector adds the elements l, l + 16, l + 32, ..., and V_sum joins the lanes by halves. See kern.h for what
+ * each kernel computes.
  */
 
-/* exp by 2^n * e^r, |r| <= ln(2)/2, ln(2) in two parts (Cody and Waite 1980), a polynomial of degree 6 by Taylor's
- * coefficients; relative error below 2e-7. In double: libm's. */
+/* exp by 2^n * e^r, |r| <= ln(2)/2, ln(2) in two parts (Cody and Waite 1980), a polynomial of degree 6 by
+ * Taylor's coefficients; relative error below 2e-7. In double: libm's. */
 static inline V V_exp(V x)
 {
 #ifdef REAL_IS_DOUBLE
@@ -29,11 +30,11 @@ static inline V V_exp(V x)
 
 /* ---- matrix products ---- */
 
-/* A tile of `rows` x (16 * cols) sums in registers: column block v of b's row l at b + l*ldb + v*bstep. The last block has
- * `tail` lanes. rows and cols are constants where this is called. */
-static inline __attribute__((always_inline)) void tile(real *c, int ldc, const real *a, int rsa, int csa, const real *b,
-                                                       int ldb, size_t bstep, int k, bool add, int tail, const int rows,
-                                                       const int cols)
+/* A tile of `rows` x (16 * cols) sums in registers: column block v of b's row l at b + l*ldb + v*bstep. The
+ * last block has `tail` lanes. rows and cols are constants where this is called. */
+static inline __attribute__((always_inline)) void tile(real *c, int ldc, const real *a, int rsa, int csa,
+                                                       const real *b, int ldb, size_t bstep, int k, bool add,
+                                                       int tail, const int rows, const int cols)
 {
     V sum[8][4];
 #define FOR_TILE                        \
@@ -76,9 +77,9 @@ static inline __attribute__((always_inline)) void tile(real *c, int ldc, const r
 }
 
 /* All m rows against one or more column blocks. */
-static inline __attribute__((always_inline)) void column(real *c, int ldc, const real *a, int rsa, int csa, const real *b,
-                                                         int ldb, size_t bstep, int m, int k, bool add, int tail,
-                                                         const int cols)
+static inline __attribute__((always_inline)) void column(real *c, int ldc, const real *a, int rsa, int csa,
+                                                         const real *b, int ldb, size_t bstep, int m, int k,
+                                                         bool add, int tail, const int cols)
 {
 #define TILE(rows) tile(c, ldc, a, rsa, csa, b, ldb, bstep, k, add, tail, rows, cols)
     for (; m >= KERN_ROWS; m -= KERN_ROWS, a += (size_t)KERN_ROWS * rsa, c += (size_t)KERN_ROWS * ldc)
@@ -101,14 +102,14 @@ static inline __attribute__((always_inline)) void column(real *c, int ldc, const
 #undef TILE
 }
 
-/* Column blocks go by KERN_COLS where many rows share them, and by 4 where a single row would leave the multipliers
- * waiting for each other. */
+/* Column blocks go by KERN_COLS where many rows share them, and by 4 where a single row would leave the
+ * multipliers waiting for each other. */
 #ifndef KERN_COLS
 #define KERN_COLS 1
 #endif
 
-static void columns(real *c, int ldc, const real *a, int rsa, int csa, const real *b, int ldb, size_t bstep, int m, int n,
-                    int k, bool add)
+static void columns(real *c, int ldc, const real *a, int rsa, int csa, const real *b, int ldb, size_t bstep,
+                    int m, int n, int k, bool add)
 {
     if (m == 1)
         for (; n >= 64; n -= 64, b += 4 * bstep, c += 64)
@@ -122,8 +123,8 @@ static void columns(real *c, int ldc, const real *a, int rsa, int csa, const rea
             column(c, ldc, a, rsa, csa, b, ldb, bstep, m, k, add, n, 1);
 }
 
-static void body_gemm(real *c, int ldc, const real *a, int rsa, int csa, const real *b, int ldb, int m, int n, int k,
-                      bool add)
+static void body_gemm(real *c, int ldc, const real *a, int rsa, int csa, const real *b, int ldb, int m, int n,
+                      int k, bool add)
 {
     columns(c, ldc, a, rsa, csa, b, ldb, 16, m, n, k, add);
 }
@@ -146,7 +147,7 @@ static void body_transpose(real *y, int ldy, const real *x, int ldx, int rows, i
 #define FOR_VECTORS(n) \
     for (int j = 0, n_ = 0; j < (n) && (n_ = (n) - j < 16 ? (n) - j : 16); j += 16)
 
-static real body_dot(const real *x, const real *y, int n)
+static real row_dot(const real *x, const real *y, int n)
 {
     V sum = V_set(0);
     FOR_VECTORS(n) sum = V_fma(V_load_n(x + j, n_), V_load_n(y + j, n_), sum);
@@ -193,16 +194,6 @@ static real row_max(const real *x, int n)
     return best;
 }
 
-static real body_max(const real *x, int n, int *index)
-{
-    real best = row_max(x, n);
-    int i = 0;
-    while (i < n - 1 && x[i] != best) /* a row of NaN ends here, too */
-        i++;
-    *index = i;
-    return best;
-}
-
 /* x = exp(scale * (x - max)), the sum returned */
 static real row_exp(real *y, const real *x, int n, real max, real scale)
 {
@@ -237,7 +228,7 @@ static void body_softmax(real *x, int n, real scale)
 
 static void body_softmax_backward(real *dp, const real *p, int n, real scale)
 {
-    V mean = V_set(body_dot(dp, p, n)), s = V_set(scale);
+    V mean = V_set(row_dot(dp, p, n)), s = V_set(scale);
     FOR_VECTORS(n)
     {
         V d = V_sub(V_load_n(dp + j, n_), mean);
@@ -271,7 +262,8 @@ static double body_xent(real *x, int n, int label, real smoothing, bool gradient
 
 /* ---- layer norm ---- */
 
-static void body_norm(real *y, real *stats, const real *x, const real *gamma, const real *beta, int n, int d, real eps)
+static void body_norm(real *y, real *stats, const real *x, const real *gamma, const real *beta, int n, int d,
+                      real eps)
 {
     for (int i = 0; i < n; i++, x += d, y += d) {
         V sum = V_set(0);
@@ -305,8 +297,8 @@ static void body_norm(real *y, real *stats, const real *x, const real *gamma, co
 
 /* y = xhat * gamma + beta, xhat = (x - mean) * rstd:
  * dx = rstd * (g - mean(g) - xhat * mean(g * xhat)) with g = dy * gamma. */
-static void body_norm_backward(real *dx, real *dgamma, real *dbeta, const real *dy, const real *x, const real *stats,
-                               const real *gamma, int n, int d)
+static void body_norm_backward(real *dx, real *dgamma, real *dbeta, const real *dy, const real *x,
+                               const real *stats, const real *gamma, int n, int d)
 {
     for (int i = 0; i < n; i++, x += d, dy += d, dx += d) {
         V m = V_set(stats[2 * i]), r = V_set(stats[2 * i + 1]), sum_g = V_set(0), sum_gx = V_set(0);
@@ -364,8 +356,8 @@ static void body_dropout(real *y, const real *x, int n, uint32_t key, real p)
     FOR_VECTORS(n) V_store_n(y + j, V_drop(V_mul(V_load_n(x + j, n_), scale), key, (uint32_t)j, limit), n_);
 }
 
-static void body_adam(real *w, real *m, real *v, const real *g, size_t n, real g_scale, real beta1, real beta2, real step,
-                      real eps, real decay)
+static void body_adam(real *w, real *m, real *v, const real *g, size_t n, real g_scale, real beta1,
+                      real beta2, real step, real eps, real decay)
 {
     V gs = V_set(g_scale), b1 = V_set(beta1), b2 = V_set(beta2), c1 = V_set(1 - beta1), c2 = V_set(1 - beta2);
     V st = V_set(-step), e = V_set(eps), keep = V_set(1 - decay);
@@ -382,15 +374,12 @@ static void body_adam(real *w, real *m, real *v, const real *g, size_t n, real g
 }
 
 const struct kern KERN_TABLE = {
-    .name = KERN_NAME,
     .gemm = body_gemm,
     .linear = body_linear,
     .transpose = body_transpose,
-    .dot = body_dot,
     .sum_squares = body_sum_squares,
     .add = body_add,
     .scale = body_scale,
-    .max = body_max,
     .softmax = body_softmax,
     .softmax_backward = body_softmax_backward,
     .logsumexp = body_logsumexp,

@@ -1,6 +1,6 @@
 /*
- * kern_ref.c: the reference tier: 16 lanes in plain C, any machine, float or double. It is the specification that every
- * other tier is compared with, bit for bit.
+ * kern_ref.c: the reference tier: 16 lanes in plain C, any machine, float or double. It is the specification
+ * that every other tier is compared with, bit for bit.
  */
 #include <math.h>
 #include <string.h>
@@ -8,7 +8,6 @@
 #include "base/rng.h"
 #include "num/kern.h"
 
-#define KERN_NAME "ref"
 #define KERN_TABLE kern_ref
 #define KERN_ROWS 2 /* rows of a tile of the matrix product */
 

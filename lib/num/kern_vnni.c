@@ -8,7 +8,6 @@
 #include "base/rng.h"
 #include "num/kern.h"
 
-#define KERN_NAME "vnni"
 #define KERN_TABLE kern_vnni
 #define KERN_ROWS 8
 #define KERN_COLS 2 /* 16 sums of 32 registers */
@@ -57,7 +56,8 @@ static inline V V_drop(V x, uint32_t key, uint32_t j, uint32_t limit)
     __m512i h = _mm512_xor_si512(_mm512_set1_epi32((int)key),
                                  _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)0x9e3779b9u)));
     h = _mm512_mullo_epi32(_mm512_xor_si512(h, _mm512_srli_epi32(h, 16)), _mm512_set1_epi32(0x7feb352d));
-    h = _mm512_mullo_epi32(_mm512_xor_si512(h, _mm512_srli_epi32(h, 15)), _mm512_set1_epi32((int)0x846ca68bu));
+    h = _mm512_mullo_epi32(_mm512_xor_si512(h, _mm512_srli_epi32(h, 15)),
+                           _mm512_set1_epi32((int)0x846ca68bu));
     h = _mm512_xor_si512(h, _mm512_srli_epi32(h, 16));
     return _mm512_maskz_mov_ps(_mm512_cmpge_epu32_mask(h, _mm512_set1_epi32((int)limit)), x);
 }
