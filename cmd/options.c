@@ -1,8 +1,8 @@
 /*
  * options.c: parses a command line by a command's table of options.
  *
- *     --name VALUE  --name=VALUE  -x VALUE  -xVALUE  -xyz (flags)  -- (only operands follow)  - (an operand:
- * stdin)
+ *     --name VALUE   --name=VALUE   -x VALUE   -xVALUE
+ *     -xyz (flags)   -- (only operands follow)   - (an operand: standard input)
  *
  * Names are whole (a prefix is refused, so that scripts survive new options); `_` counts as `-` in long
  * names. Values are read in the C locale, since no command ever sets another one. Wrong usage is one line
@@ -107,8 +107,8 @@ static int edit_distance(const char *typed, size_t len, const char *name)
     return row[width];
 }
 
-/* The name that may have been meant: one that begins with what was typed, or one a few letters away; or NULL.
- */
+/* The name that may have been meant: one that begins with what was typed, or one a few letters away; or
+ * NULL. */
 static const char *nearest_name(const struct option_table *table, const char *typed, size_t len)
 {
     const char *nearest = NULL;

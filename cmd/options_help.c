@@ -50,8 +50,8 @@ static void format_default(const struct option_spec *spec, const void *defaults,
     }
 }
 
-/* Prints one word that ends before column HELP_WIDTH, on a new line if need be; returns the column reached.
- */
+/* Prints one word that ends before column HELP_WIDTH, on a new line if need be; returns the column
+ * reached. */
 static int print_word(const char *word, int len, int column)
 {
     if (column > HELP_INDENT && column + 1 + len > HELP_WIDTH) {

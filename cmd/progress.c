@@ -2,8 +2,8 @@
  * progress.c: turns the events of a training into lines. The log lines keep Marian's form, which other tools
  * read:
  *
- *     [2026-11-29 17:00:01] Ep. 1 : Up. 200 : Sen. 6,400 : Cost 5.12345678 : Time 12.30s : 7890.12 words/s :
- * ... [2026-11-29 17:03:10] [valid] Ep. 1 : Up. 500 : bleu : 12.3411 : new best
+ *     [2026-11-29 17:00:01] Ep. 1 : Up. 200 : Sen. 6,400 : Cost 5.12345678 : Time 12.30s : ...
+ *     [2026-11-29 17:03:10] [valid] Ep. 1 : Up. 500 : bleu : 12.3411 : new best
  *
  * On a terminal the first kind is not printed but becomes the progress line at the bottom.
  */

@@ -1,5 +1,5 @@
 /*
- * quote.c: writes strings and numbers of JSON. A commands' own output holds nothing more than these, in flat
+ * quote.c: writes strings and numbers of JSON. What the commands print holds nothing more than these, in flat
  * objects, so this takes the place of a JSON library.
  */
 #include "quote.h"

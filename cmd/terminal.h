@@ -10,8 +10,8 @@
 /* Columns of the terminal that a stream writes to; 0 where it is none. */
 int terminal_columns(FILE *stream);
 
-/* True when a stream may be written to with colours: a terminal that can, and no NO_COLOR in the environment.
- */
+/* True when a stream may be written to with colours: a terminal that can, and no NO_COLOR in the
+ * environment. */
 bool terminal_has_color(FILE *stream);
 
 #endif

@@ -55,8 +55,8 @@ int cmd_failed(const char *command, const struct tfm_error *err)
 
 int cmd_flush(const char *command, int status)
 {
-    if ((fflush(stdout) == 0 && !ferror(stdout)) ||
-        status != EXIT_SUCCESS) /* a failure was reported already */
+    bool failed = fflush(stdout) != 0 || ferror(stdout);
+    if (!failed || status != EXIT_SUCCESS) /* one failure is reported, the first */
         return status;
     fprintf(stderr, "%s: cannot write standard output: %s\n", command, strerror(errno));
     return EXIT_FAILURE;
@@ -109,8 +109,8 @@ static void fill_closed_streams(void)
 int main(int argc, char **argv)
 {
     fill_closed_streams();
-    signal(SIGXFSZ,
-           SIG_IGN); /* a file that grows beyond the limit (ulimit -f) is an error to report, not a death */
+    /* A file that grows beyond the limit (ulimit -f) is an error to report, not a death. */
+    signal(SIGXFSZ, SIG_IGN);
     if (argc < 2) {
         print_usage(stderr);
         return EXIT_USAGE;

@@ -71,7 +71,7 @@ static void describe(const json_t *value, char *text, size_t size)
     }
 }
 
-/* Finds a field; the value must satisfy fits, or what was found is reported. */
+/* Says what stands in the place of a field, and what should. */
 static enum tfm_status report(const json_t *object, const char *field, const char *expected, const char *path,
                               struct tfm_error *err)
 {

@@ -1,5 +1,5 @@
 /*
- * bleu.c: corpus BLEU, for validation and `tfm score`. With p_n the share of the hypotheses' n-grams that
+ * bleu.c: corpus BLEU, for validation. With p_n the share of the hypotheses' n-grams that
  * their references have too (each at most as often), h and r the words of all hypotheses and references,
  *     BLEU = 100 min(1, exp(1 - r / h)) (p_1 p_2 p_3 p_4)^(1/4),
  * where the k-th order without any match counts as 2^-k matches. Papineni et al. 2002, "BLEU: a method for

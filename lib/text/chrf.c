@@ -1,5 +1,5 @@
 /*
- * chrf.c: chrF, the F-score of character n-grams, for validation and `tfm score`. Over the whole corpus, for
+ * chrf.c: chrF, the F-score of character n-grams. Over the whole corpus, for
  * each order n = 1..6: precision p_n = matches / n-grams of the hypotheses, recall r_n = matches / n-grams
  * of the references. With p and r their means over the orders that occur on both sides,
  *     chrF = 100 (1 + beta^2) p r / (beta^2 p + r),  beta = 2.
