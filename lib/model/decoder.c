@@ -1,11 +1,12 @@
 /*
- * decoder.c: target tokens over memory: embedding, then the layers, each looking at its own past and at the source.
- * decoder_forward runs whole targets (training, scoring, explaining); decoder_step runs the last token of each hypothesis
- * against the cache. Both call the same block_forward.
+ * decoder.c: target tokens over memory: embedding, then the layers, each looking at its own past and at the
+ * source. decoder_forward runs whole targets (training, scoring, explaining); decoder_step runs the last
+ * token of each hypothesis against the cache. Both call the same block_forward.
  * On the sentence's way: the search calls decoder_step once a target position.
  */
 #include "model/decoder.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Causal self-attention within each target, and each target over its source. */
@@ -37,8 +38,9 @@ static int *shifted_inputs(const struct tokens *target, int start_id, struct are
     return ids;
 }
 
-void decoder_forward(real *hidden, struct decoder_acts *acts, const struct tokens *target, const struct tokens *source,
-                     const real *memory, const struct net *net, const struct run *run)
+void decoder_forward(real *hidden, struct decoder_acts *acts, const struct tokens *target,
+                     const struct tokens *source, const real *memory, const struct net *net,
+                     const struct run *run)
 {
     const struct config *c = net->config;
     struct decoder_acts unkept;
@@ -58,7 +60,8 @@ void decoder_forward(real *hidden, struct decoder_acts *acts, const struct token
     bind_segments(&acts->in, target, source, run->arena);
     acts->layers = ARENA_TAKE(run->arena, struct block_acts, c->decoder_layers);
 
-    real *x = ARENA_TAKE(run->arena, real, size), *spare = run->keep ? NULL : ARENA_TAKE(run->arena, real, size);
+    real *x = ARENA_TAKE(run->arena, real, size),
+         *spare = run->keep ? NULL : ARENA_TAKE(run->arena, real, size);
     int *positions = ARENA_TAKE(run->arena, int, n);
     int longest = embed_positions(positions, target);
     real *position_rows = ARENA_TAKE(run->arena, real, (size_t)longest * d);
@@ -96,7 +99,8 @@ void decoder_backward(real *dmemory, struct weights *grad, real *dhidden, const 
     const struct config *c = net->config;
     int n = acts->in.n, d = c->d_model;
     size_t mark = arena_mark(run->arena), kv_size = 2 * (size_t)acts->n_source * d;
-    real *dy = dhidden, *dx = ARENA_TAKE(run->arena, real, (size_t)n * d), *dkv = ARENA_TAKE(run->arena, real, kv_size);
+    real *dy = dhidden, *dx = ARENA_TAKE(run->arena, real, (size_t)n * d),
+         *dkv = ARENA_TAKE(run->arena, real, kv_size);
     memset(dmemory, 0, sizeof(real) * kv_size / 2);
     if (c->pre_norm)
         norm_backward(dy, grad->decoder_norm_w, grad->decoder_norm_b, dy, acts->norm_in, acts->norm_stats,
@@ -105,19 +109,20 @@ void decoder_backward(real *dmemory, struct weights *grad, real *dhidden, const 
         memset(dkv, 0, sizeof(real) * kv_size);
         block_backward(dx, dkv, &grad->decoder[l], dy, &acts->layers[l], &acts->in, &net->decoder[l], run);
         /* cross_kv = memory W^T + b */
-        linear_backward(dmemory, true, grad->decoder[l].cross_k_w, grad->decoder[l].cross_k_b, dkv, acts->memory,
-                        &net->decoder[l].cross_kv, acts->n_source, run);
+        linear_backward(dmemory, true, grad->decoder[l].cross_k_w, grad->decoder[l].cross_k_b, dkv,
+                        acts->memory, &net->decoder[l].cross_kv, acts->n_source, run);
         real *swap = dy;
         dy = dx;
         dx = swap;
     }
     dropout_apply(dy, acts->in.keys, 0, n, d, net->dropout, run);
-    embed_backward(c->tie == TFM_TIE_ALL ? grad->shared : grad->decoder_embed, dy, acts->ids, d, net->embed_scale, n);
+    embed_backward(c->tie == TFM_TIE_ALL ? grad->shared : grad->decoder_embed, dy, acts->ids, d,
+                   net->embed_scale, n);
     arena_reset(run->arena, mark);
 }
 
-void decoder_start(struct decoder_cache *cache, const real *memory, int n_source, int capacity, const struct net *net,
-                   const struct run *run)
+void decoder_start(struct decoder_cache *cache, const real *memory, int n_source, int capacity,
+                   const struct net *net, const struct run *run)
 {
     const struct config *c = net->config;
     size_t d = (size_t)c->d_model;
@@ -138,6 +143,7 @@ void decoder_step(real *hidden, struct decoder_cache *cache, const int *ids, con
     int n = in->n, d = c->d_model;
     size_t mark = arena_mark(run->arena), size = (size_t)n * d;
     int longest = 0;
+    assert(cache->self[0].n_rows + n <= cache->capacity);
     for (int i = 0; i < n; i++)
         longest = positions[i] >= longest ? positions[i] + 1 : longest;
     for (; cache->n_positions < longest; cache->n_positions++)
