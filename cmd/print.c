@@ -55,7 +55,8 @@ static void print_n_best(FILE *out, const struct print_style *style, long id, co
     fprintf(out, " ||| F0= %.6f ||| %.6f\n", h->score, h->normalized_score);
 }
 
-static void print_json(FILE *out, const struct tfm_model *model, long id, int rank, const struct tfm_translation *t)
+static void print_json(FILE *out, const struct tfm_model *model, long id, int rank,
+                       const struct tfm_translation *t)
 {
     const struct tfm_hypothesis *h = &t->hypotheses[rank];
     fprintf(out, "{\"id\": %ld, \"rank\": %d, \"text\": ", id, rank + 1);

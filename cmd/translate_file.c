@@ -81,7 +81,8 @@ static enum tfm_status translate_window(struct translation_job *job, const struc
     clock_gettime(CLOCK_MONOTONIC, &end);
     job->seconds += (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
     for (size_t i = 0; i < w->n; i++) {
-        print_translation(out->file, &job->style->print, job->model, job->n_lines++ - job->first_line, &result[i]);
+        print_translation(out->file, &job->style->print, job->model, job->n_lines++ - job->first_line,
+                          &result[i]);
         note_result(job, path, w->number[i], &result[i]);
     }
     return output_flush(out, err);

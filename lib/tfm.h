@@ -31,10 +31,11 @@
  *         return failed;
  *     }
  *
- * Rules that hold everywhere: text is UTF-8; a function that can fail returns an enum tfm_status and writes one
- * sentence (what was found, what was expected, what to do) into the struct tfm_error given last; the library
- * prints nothing, never exits, and reads no environment variable except TFM_CPU. Strings handed out belong to
- * the object that gave them. A model may be shared by all threads; a translator belongs to one thread at a time.
+ * Rules that hold everywhere: text is UTF-8; a function that can fail returns an enum tfm_status and writes
+ * one sentence (what was found, what was expected, what to do) into the struct tfm_error given last; the
+ * library prints nothing, never exits, and reads no environment variable except TFM_CPU. Strings handed out
+ * belong to the object that gave them. A model may be shared by all threads; a translator belongs to one
+ * thread at a time.
  *
  * This header includes nothing of the project, so every file of the library may use the types that it names.
  */
@@ -79,8 +80,9 @@ TFM_API const char *tfm_version(void);
 
 /* ---- the machine ---- */
 
-/* Lets the library use at most the kernels of one tier: "ref", "avx2", "vnni" or "auto". It can only take features
- * away. Applies to models opened and trainings started afterwards; the environment variable TFM_CPU does the same. */
+/* Lets the library use at most the kernels of one tier: "ref", "avx2", "vnni" or "auto". It can only take
+ * features away. Applies to models opened and trainings started afterwards; the environment variable TFM_CPU
+ * does the same. */
 TFM_API enum tfm_status tfm_set_cpu(const char *tier, struct tfm_error *err);
 TFM_API const char *tfm_cpu(void); /* the tier in use */
 
@@ -99,10 +101,10 @@ TFM_API const char *tfm_target_piece(const struct tfm_model *model, int id);
 
 struct tfm_translate_options {
     int beam_size;           /* hypotheses kept a step; 1 is greedy search. Default 5 */
-    float normalize;         /* score / length^normalize ranks finished hypotheses; 0 is the plain sum. Default 1 */
+    float normalize;         /* finished hypotheses rank by score / length^normalize; 0: the sum. Default 1 */
     float max_length_factor; /* target pieces at most: factor * source pieces + 10. Default 3 */
-    int max_length;          /* source pieces translated in one go; a longer line is cut at words, translated in
-                                parts and joined again. Default 500 */
+    int max_length;          /* source pieces translated in one go; a longer line is cut at words, translated
+                                in parts and joined again. Default 500 */
     int n_best;              /* hypotheses returned a line, at most beam_size. Default 1 */
     bool allow_unk;          /* may produce the unknown piece. Default false */
     int mini_batch;          /* sentences decoded together by a worker. Default 64 */
@@ -129,19 +131,21 @@ struct tfm_translator;
 
 TFM_API void tfm_translate_options_init(struct tfm_translate_options *options);
 TFM_API enum tfm_status tfm_translator_new(struct tfm_translator **translator, const struct tfm_model *model,
-                                           const struct tfm_translate_options *options, struct tfm_error *err);
+                                           const struct tfm_translate_options *options,
+                                           struct tfm_error *err);
 TFM_API void tfm_translator_free(struct tfm_translator *translator);
 
-/* Translates n lines (without line ends; a line with only white space gives an empty text). result[0..n-1] are in
- * the order of the lines and stay valid until the next call on this translator. The text of a line does not depend
- * on the other lines, on the batch size, on the number of threads or on the CPU. */
+/* Translates n lines (without line ends; a line with only white space gives an empty text). result[0..n-1]
+ * are in the order of the lines and stay valid until the next call on this translator. The text of a line
+ * does not depend on the other lines, on the batch size, on the number of threads or on the CPU. */
 TFM_API enum tfm_status tfm_translate(struct tfm_translator *translator, const char *const *lines, size_t n,
                                       const struct tfm_translation **result, struct tfm_error *err);
 
 /* ---- lines of text ---- */
 
-/* Reads text line by line, as tfm_translate wants it: from a plain or gzip file (told by its first bytes), from a pipe,
- * or from standard input ("-"). A gzip file that is damaged or truncated is an error that names file and line. */
+/* Reads text line by line, as tfm_translate wants it: from a plain or gzip file (told by its first bytes),
+ * from a pipe, or from standard input ("-"). A gzip file that is damaged or truncated is an error that names
+ * file and line. */
 struct tfm_lines;
 
 struct tfm_line {
@@ -172,7 +176,7 @@ struct tfm_interval { /* an amount of training: "10e", "100Ku", "1Gt" */
 enum tfm_tie { TFM_TIE_ALL, TFM_TIE_TARGET, TFM_TIE_NONE };
 
 enum tfm_event_kind {
-    TFM_EVENT_NOTE,     /* `text` says what happened (vocabulary trained, pairs left out, resumed, stopped early) */
+    TFM_EVENT_NOTE,     /* `text` says what happened (pairs left out, resumed, stopped early) */
     TFM_EVENT_PROGRESS, /* every disp_freq */
     TFM_EVENT_VALID,    /* one metric of a validation */
     TFM_EVENT_SAVED,    /* `text` is the checkpoint's folder */
@@ -185,7 +189,7 @@ struct tfm_train_event {
     long epoch;               /* from 1 */
     long sentences;           /* pairs seen in this epoch */
     double target_tokens;     /* seen in all */
-    double loss;              /* PROGRESS: label-smoothed cross-entropy a target token since the last one (nats) */
+    double loss;              /* PROGRESS: label-smoothed cross-entropy since the last one, nats a token */
     double learn_rate;
     double gradient_norm;     /* of the last update, before clipping */
     double tokens_per_second; /* source + target since the last PROGRESS */
@@ -217,7 +221,7 @@ struct tfm_train_options {
     /* optimiser */
     int mini_batch_words;      /* target pieces an update, about. Default 4096 */
     double learn_rate;         /* peak. 0 takes the preset's value */
-    struct tfm_interval lr_warmup; /* linear rise, then lr * sqrt(warmup / update). 0 takes the preset's value */
+    struct tfm_interval lr_warmup; /* linear rise, then lr * sqrt(warmup / update). 0: the preset's */
     float label_smoothing;     /* Default 0.1 */
     float clip_norm;           /* 0: off. Default 1 */
     uint64_t seed;             /* Default 1 */
@@ -225,21 +229,22 @@ struct tfm_train_options {
     struct tfm_interval after; /* stop after. Default 20 epochs */
     struct tfm_interval disp_freq, valid_freq, save_freq;
     int early_stopping;        /* stop after so many validations without a new best; 0: off. Default 10 */
-    const char *valid_metrics; /* "ce", "bleu" or "ce,bleu" (default); the last one named decides early stopping */
-    float exponential_smoothing; /* the model validated and exported is a running mean of the weights that moves by
-                                  this part an update; 0: off. Default 0.001 */
+    const char *valid_metrics; /* "ce", "bleu" or "ce,bleu" (default); the last one decides early stopping */
+    float exponential_smoothing; /* the model validated and exported is a running mean of the weights that
+                                    moves by this part an update; 0: off. Default 0.001 */
     bool f16;                  /* export weights as F16 (default) rather than F32 */
     int threads;               /* 0: one a core */
     /* what the caller wants to be told */
     void (*event)(void *user, const struct tfm_train_event *event);
     void *user;
-    volatile const int *stop;  /* a signal number stored here ends training after the update, saved: TFM_ESTOPPED */
+    volatile const int *stop;  /* a number stored here ends training after the update, saved: TFM_ESTOPPED */
 };
 
 /* Fills in the defaults. */
 TFM_API void tfm_train_options_init(struct tfm_train_options *options);
 
-/* Trains a model, or goes on with the training that the folder holds; see tfm-train(1). */
+/* Trains a model, or goes on with the training that the folder holds; see tfm-train(1). Holds OpenBLAS to one
+ * thread, which is a setting of the whole process and stays. */
 TFM_API enum tfm_status tfm_train(const struct tfm_train_options *options, struct tfm_error *err);
 
 /* ---- a look inside ---- */
@@ -256,8 +261,8 @@ struct tfm_value {
 
 typedef void tfm_observer(void *user, const struct tfm_value *value);
 
-/* Runs the model over one source line and a target line (NULL: translated first, greedily) and shows every named
- * value on the way to the observer. Observing changes no digit of any of them. */
+/* Runs the model over one source line and a target line (NULL: translated first, greedily) and shows every
+ * named value on the way to the observer. Observing changes no digit of any of them. */
 TFM_API enum tfm_status tfm_observe(const struct tfm_model *model, const char *source, const char *target,
                                     tfm_observer *observer, void *user, struct tfm_error *err);
 
@@ -269,7 +274,7 @@ TFM_API enum tfm_status tfm_describe(const struct tfm_model *model, enum tfm_for
                                      struct tfm_error *err);
 
 struct tfm_attention_options {
-    enum tfm_part part; /* encoder self-attention, decoder self-attention, or decoder over encoder (default) */
+    enum tfm_part part; /* self-attention of encoder or decoder, or decoder over encoder (default) */
     int layer;          /* from 0; -1: all */
     int head;           /* from 0; -1: all */
     enum tfm_format format;
@@ -279,8 +284,8 @@ struct tfm_attention_options {
 
 TFM_API void tfm_attention_options_init(struct tfm_attention_options *options);
 
-/* Writes attention weights with their pieces. target NULL: translated first (beam 5). TFM_NPY writes one array
- * [layers, heads, queries, keys] of float32. */
+/* Writes attention weights with their pieces. target NULL: translated first (beam 5). TFM_NPY writes one
+ * array [layers, heads, queries, keys] of float32. */
 TFM_API enum tfm_status tfm_attention(const struct tfm_model *model, const char *source, const char *target,
                                       const struct tfm_attention_options *options, FILE *out,
                                       struct tfm_error *err);

@@ -1,8 +1,11 @@
 /*
- * block.c: one layer of encoder or decoder. Each sublayer f (self-attention, cross-attention, feed-forward) stands in
+ * block.c: one layer of encoder or decoder. Each sublayer f (self-attention, cross-attention, feed-forward)
+ * stands in
  *     post-norm:  y = norm(x + dropout(f(x)))        pre-norm:  y = x + dropout(f(norm(x)))
- * enter and leave are the two halves of that frame, before and behind f; nothing else here knows the difference.
- * On the sentence's way: encoder_forward and decoder_step call block_forward, which calls attn_forward and ffn_forward.
+ * enter and leave are the two halves of that frame, before and behind f; nothing else here knows the
+ * difference.
+ * On the sentence's way: encoder_forward and decoder_step call block_forward, which calls attn_forward and
+ * ffn_forward.
  */
 #include "model/block.h"
 
@@ -97,7 +100,8 @@ static void self_forward(real *y, struct block_acts *acts, const real *x, const 
     int ld = 3 * d;
     if (cache) {
         for (int i = 0; i < n; i++)
-            memcpy(cache->kv + (size_t)(cache->n_rows + i) * 2 * d, k + (size_t)i * ld, sizeof(real) * 2 * (size_t)d);
+            memcpy(cache->kv + (size_t)(cache->n_rows + i) * 2 * d, k + (size_t)i * ld,
+                   sizeof(real) * 2 * (size_t)d);
         cache->n_rows += n;
         k = cache->kv;
         v = cache->kv + d;
@@ -125,8 +129,8 @@ static void cross_forward(real *y, struct block_acts *acts, const real *x, const
     tap_show(run->tap, block->cross.prefix, block->cross.layer, "encoder_attn.query", -1, q, n, d, d);
     if (run->keep)
         weights = ARENA_TAKE(run->arena, real, attn_weights_size(in->cross, in->n_cross, block->cross.heads));
-    attn_forward(mix, weights, q, d, cross_kv, 2 * d, cross_kv + d, 2 * d, in->cross, in->n_cross, &block->cross,
-                 in->keys, run);
+    attn_forward(mix, weights, q, d, cross_kv, 2 * d, cross_kv + d, 2 * d, in->cross, in->n_cross,
+                 &block->cross, in->keys, run);
     linear_forward(out, mix, &block->cross_out, n, run);
     tap_show(run->tap, block->cross.prefix, block->cross.layer, "encoder_attn.out", -1, out, n, d, d);
     acts->cross_q = q;
@@ -137,7 +141,8 @@ static void cross_forward(real *y, struct block_acts *acts, const real *x, const
 }
 
 void block_forward(real *y, struct block_acts *acts, const real *x, const struct block_input *in,
-                   const real *cross_kv, struct block_cache *cache, const struct block *block, const struct run *run)
+                   const real *cross_kv, struct block_cache *cache, const struct block *block,
+                   const struct run *run)
 {
     struct block_acts unkept;
     size_t mark = arena_mark(run->arena);
@@ -171,35 +176,41 @@ static void self_backward(real *dx, struct layer_weights *grad, const real *dy, 
     struct frame f = frame_of(block, &block->self_norm, BLOCK_PLACE_SELF, in, run);
     real *df = take(n, d, run), *dmix = take(n, d, run), *dqkv = take(n, 3 * d, run);
     leave_backward(dx, df, grad->self_norm_w, grad->self_norm_b, dy, &acts->self, &f);
-    linear_backward(dmix, false, grad->self_out_w, grad->self_out_b, df, acts->self_mix, &block->self_out, n, run);
+    linear_backward(dmix, false, grad->self_out_w, grad->self_out_b, df, acts->self_mix, &block->self_out, n,
+                    run);
     memset(dqkv, 0, sizeof(real) * 3 * (size_t)n * (size_t)d);
     const real *qkv = acts->qkv;
-    attn_backward(dqkv, 3 * d, dqkv + d, 3 * d, dqkv + 2 * d, 3 * d, dmix, acts->self_weights, qkv, 3 * d, qkv + d,
-                  3 * d, qkv + 2 * d, 3 * d, in->self, in->n_self, &block->self, in->keys, run);
-    linear_backward(df, false, grad->self_q_w, grad->self_q_b, dqkv, acts->self.f_in, &block->self_qkv, n, run);
+    attn_backward(dqkv, 3 * d, dqkv + d, 3 * d, dqkv + 2 * d, 3 * d, dmix, acts->self_weights, qkv, 3 * d,
+                  qkv + d, 3 * d, qkv + 2 * d, 3 * d, in->self, in->n_self, &block->self, in->keys, run);
+    linear_backward(df, false, grad->self_q_w, grad->self_q_b, dqkv, acts->self.f_in, &block->self_qkv, n,
+                    run);
     enter_backward(dx, df, grad->self_norm_w, grad->self_norm_b, &acts->self, &f);
     arena_reset(run->arena, mark);
 }
 
 static void cross_backward(real *dx, real *dcross_kv, struct layer_weights *grad, const real *dy,
-                           const struct block_acts *acts, const struct block_input *in, const struct block *block,
-                           const struct run *run)
+                           const struct block_acts *acts, const struct block_input *in,
+                           const struct block *block, const struct run *run)
 {
     int n = in->n, d = block->d;
     size_t mark = arena_mark(run->arena);
     struct frame f = frame_of(block, &block->cross_norm, BLOCK_PLACE_CROSS, in, run);
     real *df = take(n, d, run), *dmix = take(n, d, run), *dq = take(n, d, run);
     leave_backward(dx, df, grad->cross_norm_w, grad->cross_norm_b, dy, &acts->cross, &f);
-    linear_backward(dmix, false, grad->cross_out_w, grad->cross_out_b, df, acts->cross_mix, &block->cross_out, n, run);
+    linear_backward(dmix, false, grad->cross_out_w, grad->cross_out_b, df, acts->cross_mix, &block->cross_out,
+                    n, run);
     attn_backward(dq, d, dcross_kv, 2 * d, dcross_kv + d, 2 * d, dmix, acts->cross_weights, acts->cross_q, d,
-                  acts->cross_kv, 2 * d, acts->cross_kv + d, 2 * d, in->cross, in->n_cross, &block->cross, in->keys, run);
-    linear_backward(df, false, grad->cross_q_w, grad->cross_q_b, dq, acts->cross.f_in, &block->cross_q, n, run);
+                  acts->cross_kv, 2 * d, acts->cross_kv + d, 2 * d, in->cross, in->n_cross, &block->cross,
+                  in->keys, run);
+    linear_backward(df, false, grad->cross_q_w, grad->cross_q_b, dq, acts->cross.f_in, &block->cross_q, n,
+                    run);
     enter_backward(dx, df, grad->cross_norm_w, grad->cross_norm_b, &acts->cross, &f);
     arena_reset(run->arena, mark);
 }
 
-static void ffn_part_backward(real *dx, struct layer_weights *grad, const real *dy, const struct block_acts *acts,
-                              const struct block_input *in, const struct block *block, const struct run *run)
+static void ffn_part_backward(real *dx, struct layer_weights *grad, const real *dy,
+                              const struct block_acts *acts, const struct block_input *in,
+                              const struct block *block, const struct run *run)
 {
     int n = in->n, d = block->d;
     size_t mark = arena_mark(run->arena);

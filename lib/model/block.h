@@ -1,7 +1,7 @@
 /*
- * block.h: one layer of encoder or decoder: self-attention, cross-attention (decoder only), feed-forward, each with
- * residual connection and norm. Only block.c knows post-norm (y = norm(x + f(x)), Vaswani et al. 2017) from pre-norm
- * (y = x + f(norm(x)), Xiong et al. 2020).
+ * block.h: one layer of encoder or decoder: self-attention, cross-attention (decoder only), feed-forward,
+ * each with residual connection and norm. Only block.c knows post-norm (y = norm(x + f(x)), Vaswani et al.
+ * 2017) from pre-norm (y = x + f(norm(x)), Xiong et al. 2020).
  */
 #ifndef TFM_MODEL_BLOCK_H
 #define TFM_MODEL_BLOCK_H
@@ -24,7 +24,8 @@ struct block {
     struct ffn ffn;
 };
 
-/* The places of dropout in a layer, counted from block.place. The numbers decide which columns a training drops. */
+/* The places of dropout in a layer, counted from block.place. The numbers decide which columns a training
+ * drops. */
 enum block_place {
     BLOCK_PLACE_SELF,
     BLOCK_PLACE_SELF_WEIGHTS,
@@ -65,10 +66,11 @@ struct block_acts { /* kept for the backward pass */
     struct ffn_acts ffn_hidden;
 };
 
-/* y [n, D] from x [n, D]; y may not be x. cross_kv [Ns, 2D] is cross_kv_forward's; cache NULL: self-attention over x
- * itself. */
+/* y [n, D] from x [n, D]; y may not be x. cross_kv [Ns, 2D]: keys and values of the encoder's output; cache
+ * NULL: self-attention over x itself. */
 void block_forward(real *y, struct block_acts *acts, const real *x, const struct block_input *in,
-                   const real *cross_kv, struct block_cache *cache, const struct block *block, const struct run *run);
+                   const real *cross_kv, struct block_cache *cache, const struct block *block,
+                   const struct run *run);
 
 /* dx [n, D] overwritten; dcross_kv [Ns, 2D] += (decoder). */
 void block_backward(real *dx, real *dcross_kv, struct layer_weights *grad, const real *dy,

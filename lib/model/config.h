@@ -1,6 +1,6 @@
 /*
- * config.h: the architecture and conventions of a model, read once from config.json (tfm-model(5)). Field names are
- * those of Hugging Face's Marian configuration where one exists.
+ * config.h: the architecture and conventions of a model, read once from config.json (tfm-model(5)). Field
+ * names are those of Hugging Face's Marian configuration where one exists.
  */
 #ifndef TFM_MODEL_CONFIG_H
 #define TFM_MODEL_CONFIG_H
@@ -29,7 +29,8 @@ struct config {
 /* Checks the limits of each field and what no single field can tell: heads divide d_model, ids lie inside the
  * vocabulary, tying is possible. `path` names the file, or whatever the config was made from, in messages. */
 enum tfm_status config_check(const struct config *config, const char *path, struct tfm_error *err);
-enum tfm_status config_parse(struct config *config, const json_t *root, const char *path, struct tfm_error *err);
+enum tfm_status config_parse(struct config *config, const json_t *root, const char *path,
+                             struct tfm_error *err);
 
 /* `training` (may be NULL) is kept as the field "training": the provenance, an object free in form. */
 enum tfm_status config_write(const struct config *config, const json_t *training, const char *path,

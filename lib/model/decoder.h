@@ -1,6 +1,7 @@
 /*
- * decoder.h: the stack of decoder layers: over whole targets at once (training, scoring, explaining), or one step of many
- * hypotheses against a cache (translation). Both run the same blocks, and a step gives the same bits as the whole.
+ * decoder.h: the stack of decoder layers: over whole targets at once (training, scoring, explaining), or one
+ * step of many hypotheses against a cache (translation). Both run the same blocks, and a step gives the same
+ * bits as the whole.
  */
 #ifndef TFM_MODEL_DECODER_H
 #define TFM_MODEL_DECODER_H
@@ -17,10 +18,11 @@ struct decoder_acts {
     real *norm_stats;
 };
 
-/* hidden [Nt, D] for the targets (each with its </s>), teacher-forced: row t of a sentence predicts target t. source gives
- * the sentences' ranges in memory [Ns, D]. */
-void decoder_forward(real *hidden, struct decoder_acts *acts, const struct tokens *target, const struct tokens *source,
-                     const real *memory, const struct net *net, const struct run *run);
+/* hidden [Nt, D] for the targets (each with its </s>), teacher-forced: row t of a sentence predicts target t.
+ * source gives the sentences' ranges in memory [Ns, D]. */
+void decoder_forward(real *hidden, struct decoder_acts *acts, const struct tokens *target,
+                     const struct tokens *source, const real *memory, const struct net *net,
+                     const struct run *run);
 
 /* dmemory [Ns, D] overwritten; dhidden [Nt, D] is used up. */
 void decoder_backward(real *dmemory, struct weights *grad, real *dhidden, const struct decoder_acts *acts,
@@ -35,13 +37,15 @@ struct decoder_cache {
     real *cross_kv[CONFIG_MAX_LAYERS];          /* [Ns, 2D] */
 };
 
-/* Takes a cache for `capacity` rows from the run's arena and computes the cross keys and values of memory [Ns, D]. */
-void decoder_start(struct decoder_cache *cache, const real *memory, int n_source, int capacity, const struct net *net,
-                   const struct run *run);
+/* Takes a cache for `capacity` rows from the run's arena and computes the cross keys and values of memory
+ * [Ns, D]. */
+void decoder_start(struct decoder_cache *cache, const real *memory, int n_source, int capacity,
+                   const struct net *net, const struct run *run);
 
-/* One step: hidden [n, D] for the n last tokens `ids` at `positions`. Row i's self segment lists the cache rows of its
- * ancestors and, last, its own new row: the i-th new row is number cache->self[0].n_rows + i (before the call). Cross
- * segments group the rows of one sentence. The scratch of the call is given back; the new rows stay in the cache. */
+/* One step: hidden [n, D] for the n last tokens `ids` at `positions`. Row i's self segment lists the cache
+ * rows of its ancestors and, last, its own new row: the i-th new row is number cache->self[0].n_rows + i
+ * (before the call). Cross segments group the rows of one sentence. The scratch of the call is given back;
+ * the new rows stay in the cache. */
 void decoder_step(real *hidden, struct decoder_cache *cache, const int *ids, const int *positions,
                   const struct block_input *in, const struct net *net, const struct run *run);
 

@@ -14,8 +14,8 @@ static struct attn_segment *self_segments(const struct tokens *tokens, struct ar
     return segments;
 }
 
-void encoder_forward(real *memory, struct encoder_acts *acts, const struct tokens *source, const struct net *net,
-                     const struct run *run)
+void encoder_forward(real *memory, struct encoder_acts *acts, const struct tokens *source,
+                     const struct net *net, const struct run *run)
 {
     const struct config *c = net->config;
     struct encoder_acts unkept;
@@ -32,12 +32,14 @@ void encoder_forward(real *memory, struct encoder_acts *acts, const struct token
                                      .n_self = source->n_sentences };
     acts->layers = ARENA_TAKE(run->arena, struct block_acts, c->encoder_layers);
 
-    real *x = ARENA_TAKE(run->arena, real, size), *spare = run->keep ? NULL : ARENA_TAKE(run->arena, real, size);
+    real *x = ARENA_TAKE(run->arena, real, size),
+         *spare = run->keep ? NULL : ARENA_TAKE(run->arena, real, size);
     int *positions = ARENA_TAKE(run->arena, int, source->n);
     int longest = embed_positions(positions, source);
     real *position_rows = ARENA_TAKE(run->arena, real, (size_t)longest * c->d_model);
     embed_position_rows(position_rows, 0, longest, c->d_model);
-    embed_forward(x, source->ids, positions, &net->source_embed, position_rows, net->embed_scale, source->n, run);
+    embed_forward(x, source->ids, positions, &net->source_embed, position_rows, net->embed_scale, source->n,
+                  run);
     tap_show(run->tap, "encoder", -1, "embed", -1, x, source->n, c->d_model, c->d_model);
     dropout_apply(x, keys, 0, source->n, c->d_model, net->dropout, run);
     for (int l = 0; l < c->encoder_layers; l++) {
@@ -57,8 +59,8 @@ void encoder_forward(real *memory, struct encoder_acts *acts, const struct token
         arena_reset(run->arena, mark);
 }
 
-void encoder_backward(struct weights *grad, real *dmemory, const struct encoder_acts *acts, const struct net *net,
-                      const struct run *run)
+void encoder_backward(struct weights *grad, real *dmemory, const struct encoder_acts *acts,
+                      const struct net *net, const struct run *run)
 {
     const struct config *c = net->config;
     int n = acts->in.n, d = c->d_model;
@@ -74,7 +76,7 @@ void encoder_backward(struct weights *grad, real *dmemory, const struct encoder_
         dx = swap;
     }
     dropout_apply(dy, acts->in.keys, 0, n, d, net->dropout, run);
-    embed_backward(c->tie == TFM_TIE_ALL ? grad->shared : grad->encoder_embed, dy, acts->tokens->ids, d, net->embed_scale,
-                   n);
+    embed_backward(c->tie == TFM_TIE_ALL ? grad->shared : grad->encoder_embed, dy, acts->tokens->ids, d,
+                   net->embed_scale, n);
     arena_reset(run->arena, mark);
 }

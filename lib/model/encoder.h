@@ -15,11 +15,12 @@ struct encoder_acts {
     real *norm_stats;
 };
 
-/* memory [N, D]. With run->keep, acts must be there and its parts come from run->arena; else acts may be NULL. */
-void encoder_forward(real *memory, struct encoder_acts *acts, const struct tokens *source, const struct net *net,
-                     const struct run *run);
+/* memory [N, D]. With run->keep, acts must be there and its parts come from run->arena; else acts may be
+ * NULL. */
+void encoder_forward(real *memory, struct encoder_acts *acts, const struct tokens *source,
+                     const struct net *net, const struct run *run);
 /* dmemory [N, D] is used up. */
-void encoder_backward(struct weights *grad, real *dmemory, const struct encoder_acts *acts, const struct net *net,
-                      const struct run *run);
+void encoder_backward(struct weights *grad, real *dmemory, const struct encoder_acts *acts,
+                      const struct net *net, const struct run *run);
 
 #endif

@@ -22,8 +22,8 @@ void loss_batch(struct xent_sum *sum, real *row_nll, struct weights *grad, const
         real *unembed_w = c->tie == TFM_TIE_ALL      ? grad->shared
                           : c->tie == TFM_TIE_TARGET ? grad->decoder_embed
                                                      : grad->lm_head;
-        xent(sum, row_nll, dhidden, unembed_w, grad->logits_bias, hidden, target->ids, &net->unembed, smoothing,
-             target->n, run);
+        xent(sum, row_nll, dhidden, unembed_w, grad->logits_bias, hidden, target->ids, &net->unembed,
+             smoothing, target->n, run);
         decoder_backward(dmemory, grad, dhidden, &decoder, net, run);
         encoder_backward(grad, dmemory, &encoder, net, run);
     }

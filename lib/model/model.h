@@ -1,5 +1,6 @@
 /*
- * model.h: a model folder in memory: config.json, weights, vocabularies (tfm-model(5)). Read-only after opening.
+ * model.h: a model folder in memory: config.json, weights, vocabularies (tfm-model(5)). Read-only after
+ * opening.
  */
 #ifndef TFM_MODEL_MODEL_H
 #define TFM_MODEL_MODEL_H
@@ -24,10 +25,10 @@ struct tfm_model {
 
 /* tfm_model_open and tfm_model_free (tfm.h) are in model.c; the kernels are those of cpu_current. */
 
-/* Writes the files of a model folder: config.json, weights.safetensors.gz; the vocabularies are copied by the caller.
- * Each file is atomic, the weights come last. */
+/* Writes the files of a model folder: config.json, weights.safetensors.gz; the vocabularies are copied by the
+ * caller. Each file is atomic, the weights come last. */
 enum tfm_status model_write(const char *folder, const struct config *config, const json_t *training,
-                            const struct params *params, const real *block, enum tensor_type type, struct pool *pool,
-                            struct tfm_error *err);
+                            const struct params *params, const real *block, enum tensor_type type,
+                            struct pool *pool, struct tfm_error *err);
 
 #endif

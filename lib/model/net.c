@@ -1,6 +1,6 @@
 /*
- * net.c: layers out of named tensors. Query, key and value lie side by side in a block of parameters (params.def), so one
- * linear spans the three; the same for key and value of cross-attention.
+ * net.c: layers out of named tensors. Query, key and value lie side by side in a block of parameters
+ * (params.def), so one linear spans the three; the same for key and value of cross-attention.
  */
 #include "model/net.h"
 
@@ -27,8 +27,8 @@ static struct attn attn_of(const struct config *c, const char *prefix, int layer
     return a;
 }
 
-static void block_bind(struct block *block, const struct config *c, const struct layer_weights *w, bool has_cross,
-                       int layer)
+static void block_bind(struct block *block, const struct config *c, const struct layer_weights *w,
+                       bool has_cross, int layer)
 {
     int d = c->d_model, f = c->ffn_dim;
     const char *prefix = has_cross ? "decoder.layers" : "encoder.layers";
@@ -61,7 +61,8 @@ void net_bind(struct net *net, const struct config *c, const struct weights *w)
         .config = c,
         .source_embed = linear_of(c->source_vocab_size, c->d_model, source, NULL),
         .target_embed = linear_of(c->vocab_size, c->d_model, target, NULL),
-        .unembed = linear_of(c->vocab_size, c->d_model, c->tie == TFM_TIE_NONE ? w->lm_head : target, w->logits_bias),
+        .unembed = linear_of(c->vocab_size, c->d_model, c->tie == TFM_TIE_NONE ? w->lm_head : target,
+                             w->logits_bias),
         .embed_scale = c->scale_embedding ? (real)sqrt((double)c->d_model) : 1,
         .dropout = (real)c->dropout,
         .encoder_norm = norm_of(c, w->encoder_norm_w, w->encoder_norm_b),
@@ -73,7 +74,6 @@ void net_bind(struct net *net, const struct config *c, const struct weights *w)
         block_bind(&net->decoder[l], c, &w->decoder[l], true, l);
 }
 
-/* Calls visit for every linear of the net; embeddings that share a matrix come as one with the others listed after. */
 typedef void net_visit(struct linear *l, void *arg);
 
 static void block_each(struct block *b, net_visit *visit, void *arg)
@@ -89,6 +89,7 @@ static void block_each(struct block *b, net_visit *visit, void *arg)
     }
 }
 
+/* Visits every linear of the net; of those that share a matrix only the unembedding. */
 static void net_each(struct net *net, net_visit *visit, void *arg)
 {
     visit(&net->unembed, arg);

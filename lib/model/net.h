@@ -1,5 +1,6 @@
 /*
- * net.h: the layers of a model, ready to run: what params.def names, put together into linears, norms and blocks.
+ * net.h: the layers of a model, ready to run: what params.def names, put together into linears, norms and
+ * blocks.
  */
 #ifndef TFM_MODEL_NET_H
 #define TFM_MODEL_NET_H
@@ -17,12 +18,12 @@ struct net {
     struct block encoder[CONFIG_MAX_LAYERS], decoder[CONFIG_MAX_LAYERS];
 };
 
-/* Points the layers at weights. The net refers to both and copies nothing. Dropout comes from the config and takes part
- * only when a run says so. */
+/* Points the layers at weights. The net refers to both and copies nothing. Dropout comes from the config and
+ * takes part only when a run says so. */
 void net_bind(struct net *net, const struct config *config, const struct weights *weights);
 
-/* Packs every matrix for translation into `packed` (net_packed_size reals) and points the layers there; vectors stay
- * where they are. The unpacked matrices are not used any more. */
+/* Packs every matrix for translation into `packed` (net_packed_size reals) and points the layers there;
+ * vectors stay where they are. The unpacked matrices are not used any more. */
 size_t net_packed_size(const struct net *net);
 void net_pack(struct net *net, real *packed);
 

@@ -1,7 +1,8 @@
 /*
- * params.h: the model's named tensors. params_list expands params.def for a configuration into a table of names, shapes
- * and offsets into one block of reals; parameters, gradients, averages and moments are parallel blocks of that layout.
- * params_bind points a struct weights into any such block, so a gradient has the same names as its weight.
+ * params.h: the model's named tensors. params_list expands params.def for a configuration into a table of
+ * names, shapes and offsets into one block of reals; parameters, gradients, averages and moments are parallel
+ * blocks of that layout. params_bind points a struct weights into any such block, so a gradient has the same
+ * names as its weight.
  */
 #ifndef TFM_MODEL_PARAMS_H
 #define TFM_MODEL_PARAMS_H
@@ -30,7 +31,8 @@ struct params {
     size_t size; /* reals in a block */
 };
 
-/* Pointers into a block; those a configuration has no tensor for are NULL. A layer of the encoder has no cross_*. */
+/* Pointers into a block; those a configuration has no tensor for are NULL. A layer of the encoder has no
+ * cross_*. */
 struct layer_weights {
 #define PARAM(group, field, ...) PARAM_##group(field)
 #define PARAM_MODEL(field)
@@ -57,8 +59,8 @@ void params_release(struct params *params);
 void params_bind(struct weights *weights, const struct config *config, real *block);
 const struct param *params_find(const struct params *params, const char *name); /* NULL: none */
 
-/* First values: Xavier uniform (Glorot and Bengio 2010) for matrices, query, key and value each for themselves; normal
- * with deviation D^-1/2 for embeddings. */
+/* First values: Xavier uniform (Glorot and Bengio 2010) for matrices, query, key and value each for
+ * themselves; normal with deviation D^-1/2 for embeddings. */
 void params_init(const struct params *params, real *block, uint64_t seed);
 
 #endif

@@ -1,10 +1,12 @@
 /*
- * attn.c: scaled dot-product attention with several heads (Vaswani et al. 2017, section 3.2), for each segment and head
+ * attn.c: scaled dot-product attention with several heads (Vaswani et al. 2017, section 3.2), for each
+ * segment and head
  *     P = softmax(scale * Q K^T + mask)     O = P V
  * and back, with D = dropout's mask / (1 - p):
- *     dV = (P D)^T dO     dP = (dO V^T) D     dS = scale * P (dP - rowsum(dP P))     dQ = dS K     dK = dS^T Q
- * The products are the kernels' own, whose results for a row depend on nothing but the row: so a decoding step gives the
- * same bits as the whole target at once. Sentence by sentence the matrices are small and stay in the first cache.
+ *     dV = (P D)^T dO    dP = (dO V^T) D    dS = scale * P (dP - rowsum(dP P))    dQ = dS K    dK = dS^T Q
+ * The products are the kernels' own, whose results for a row depend on nothing but the row: so a decoding
+ * step gives the same bits as the whole target at once. Sentence by sentence the matrices are small and stay
+ * in the first cache.
  * On the sentence's way: block_forward calls attn_forward, which hands the mix to linear_forward.
  */
 #include "nn/attn.h"
@@ -29,8 +31,10 @@ static int visible(const struct attn_segment *s, int i)
     return s->causal ? i + s->n_k - s->n_q + 1 : s->n_k;
 }
 
-/* The rows of one head, one below the other [n_k, K], when they do not lie so that a product can read them. */
-static const real *gather(const struct attn_segment *s, const real *x, int ldx, int dim, int *ld, const struct run *run)
+/* The rows of one head, one below the other [n_k, K], when they do not lie so that a product can read
+ * them. */
+static const real *gather(const struct attn_segment *s, const real *x, int ldx, int dim, int *ld,
+                          const struct run *run)
 {
     *ld = ldx;
     if (!s->k_rows)
@@ -53,8 +57,8 @@ static void show_weights(const real *p, int head, const struct attn_segment *s, 
 }
 
 /* Drops attention weights [n_q, n_k] of one head, or their gradient: y may be p. */
-static void drop_weights(real *y, const real *p, int head, const struct attn_segment *s, const struct attn *attn,
-                         const uint64_t *keys, const struct run *run)
+static void drop_weights(real *y, const real *p, int head, const struct attn_segment *s,
+                         const struct attn *attn, const uint64_t *keys, const struct run *run)
 {
     for (int i = 0; i < s->n_q; i++)
         run->kern->dropout(y + (size_t)i * s->n_k, p + (size_t)i * s->n_k, s->n_k,
@@ -62,9 +66,9 @@ static void drop_weights(real *y, const real *p, int head, const struct attn_seg
                            attn->dropout);
 }
 
-void attn_forward(real *out, real *weights, const real *q, int ldq, const real *k, int ldk, const real *v, int ldv,
-                  const struct attn_segment *segments, int n_segments, const struct attn *attn, const uint64_t *keys,
-                  const struct run *run)
+void attn_forward(real *out, real *weights, const real *q, int ldq, const real *k, int ldk, const real *v,
+                  int ldv, const struct attn_segment *segments, int n_segments, const struct attn *attn,
+                  const uint64_t *keys, const struct run *run)
 {
     const struct kern *kern = run->kern;
     int dim = attn->dim, d = attn->heads * dim;
@@ -81,8 +85,8 @@ void attn_forward(real *out, real *weights, const real *q, int ldq, const real *
             int ld;
             const real *rows = gather(s, k + h * dim, ldk, dim, &ld, run);
             kern->transpose(kt, s->n_k, rows, ld, s->n_k, dim);
-            kern->gemm(p, s->n_k, q + (size_t)s->q_start * ldq + h * dim, ldq, 1, kt, s->n_k, s->n_q, s->n_k, dim,
-                       false);
+            kern->gemm(p, s->n_k, q + (size_t)s->q_start * ldq + h * dim, ldq, 1, kt, s->n_k, s->n_q, s->n_k,
+                       dim, false);
             for (int i = 0; i < s->n_q; i++) {
                 real *row = p + (size_t)i * s->n_k;
                 int seen = visible(s, i);
@@ -97,17 +101,18 @@ void attn_forward(real *out, real *weights, const real *q, int ldq, const real *
                 p = dropped;
             }
             rows = gather(s, v + h * dim, ldv, dim, &ld, run);
-            kern->gemm(out + (size_t)s->q_start * d + h * dim, d, p, s->n_k, 1, rows, ld, s->n_q, dim, s->n_k, false);
+            kern->gemm(out + (size_t)s->q_start * d + h * dim, d, p, s->n_k, 1, rows, ld, s->n_q, dim, s->n_k,
+                       false);
             arena_reset(run->arena, head_mark);
         }
         arena_reset(run->arena, mark);
     }
 }
 
-void attn_backward(real *dq, int lddq, real *dk, int lddk, real *dv, int lddv, const real *dout, const real *weights,
-                   const real *q, int ldq, const real *k, int ldk, const real *v, int ldv,
-                   const struct attn_segment *segments, int n_segments, const struct attn *attn, const uint64_t *keys,
-                   const struct run *run)
+void attn_backward(real *dq, int lddq, real *dk, int lddk, real *dv, int lddv, const real *dout,
+                   const real *weights, const real *q, int ldq, const real *k, int ldk, const real *v,
+                   int ldv, const struct attn_segment *segments, int n_segments, const struct attn *attn,
+                   const uint64_t *keys, const struct run *run)
 {
     const struct kern *kern = run->kern;
     int dim = attn->dim, d = attn->heads * dim;
@@ -122,7 +127,8 @@ void attn_backward(real *dq, int lddq, real *dk, int lddk, real *dv, int lddv, c
         real *dropped = drop ? ARENA_TAKE(run->arena, real, area) : NULL;
         for (int h = 0; h < attn->heads; h++, weights += area) {
             const real *up = dout + (size_t)s->q_start * d + h * dim;
-            const real *q_rows = q + (size_t)s->q_start * ldq + h * dim, *k_rows = k + (size_t)s->k_start * ldk + h * dim;
+            const real *q_rows = q + (size_t)s->q_start * ldq + h * dim,
+                       *k_rows = k + (size_t)s->k_start * ldk + h * dim;
             const real *p = weights;
             if (drop) {
                 drop_weights(dropped, p, h, s, attn, keys, run);
@@ -142,8 +148,10 @@ void attn_backward(real *dq, int lddq, real *dk, int lddk, real *dv, int lddv, c
                 memset(row + seen, 0, sizeof(real) * (size_t)(n_k - seen));
             }
             /* S = Q K^T */
-            kern->gemm(dq + (size_t)s->q_start * lddq + h * dim, lddq, ds, n_k, 1, k_rows, ldk, n_q, dim, n_k, false);
-            kern->gemm(dk + (size_t)s->k_start * lddk + h * dim, lddk, ds, 1, n_k, q_rows, ldq, n_k, dim, n_q, true);
+            kern->gemm(dq + (size_t)s->q_start * lddq + h * dim, lddq, ds, n_k, 1, k_rows, ldk, n_q, dim, n_k,
+                       false);
+            kern->gemm(dk + (size_t)s->k_start * lddk + h * dim, lddk, ds, 1, n_k, q_rows, ldq, n_k, dim, n_q,
+                       true);
         }
         arena_reset(run->arena, mark);
     }

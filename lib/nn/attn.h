@@ -1,8 +1,9 @@
 /*
  * attn.h: scaled dot-product attention with several heads (Vaswani et al. 2017, section 3.2):
  *     out_h = softmax(scale * q_h k_h^T + mask) v_h
- * One call serves the encoder, the causal decoder, cross-attention and a decoding step against a cache: the caller lists
- * segments, each saying which query rows look at which key rows. Rows hold the heads side by side, K columns each.
+ * One call serves the encoder, the causal decoder, cross-attention and a decoding step against a cache: the
+ * caller lists segments, each saying which query rows look at which key rows. Rows hold the heads side by
+ * side, K columns each.
  */
 #ifndef TFM_NN_ATTN_H
 #define TFM_NN_ATTN_H
@@ -26,20 +27,21 @@ struct attn {
     const char *name;     /* ... and "self_attn" or "encoder_attn" */
 };
 
-/* Reals needed to keep all attention weights of the segments: for each segment and head [n_q, n_k], end to end. */
+/* Reals needed to keep all attention weights of the segments: for each segment and head [n_q, n_k], end to
+ * end. */
 size_t attn_weights_size(const struct attn_segment *segments, int n_segments, int heads);
 
-/* out [Nq, H*K]; q, k, v with row strides; weights (attn_weights_size reals; before dropout) or NULL when nobody needs
- * them; keys: dropout key of each query row, or NULL. */
-void attn_forward(real *out, real *weights, const real *q, int ldq, const real *k, int ldk, const real *v, int ldv,
-                  const struct attn_segment *segments, int n_segments, const struct attn *attn, const uint64_t *keys,
-                  const struct run *run);
+/* out [Nq, H*K]; q, k, v with row strides; weights (attn_weights_size reals; before dropout) or NULL when
+ * nobody needs them; keys: dropout key of each query row, or NULL. */
+void attn_forward(real *out, real *weights, const real *q, int ldq, const real *k, int ldk, const real *v,
+                  int ldv, const struct attn_segment *segments, int n_segments, const struct attn *attn,
+                  const uint64_t *keys, const struct run *run);
 
 /* dq is overwritten for the query rows that segments name; dk and dv
  * are added to (segments may share key rows: the caller zeroes them). dout [Nq, H*K]. */
-void attn_backward(real *dq, int lddq, real *dk, int lddk, real *dv, int lddv, const real *dout, const real *weights,
-                   const real *q, int ldq, const real *k, int ldk, const real *v, int ldv,
-                   const struct attn_segment *segments, int n_segments, const struct attn *attn, const uint64_t *keys,
-                   const struct run *run);
+void attn_backward(real *dq, int lddq, real *dk, int lddk, real *dv, int lddv, const real *dout,
+                   const real *weights, const real *q, int ldq, const real *k, int ldk, const real *v,
+                   int ldv, const struct attn_segment *segments, int n_segments, const struct attn *attn,
+                   const uint64_t *keys, const struct run *run);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * dropout.c: the keys of dropout, and dropout of rows. A row's key mixes the run's seed (which knows the update) with side,
- * sentence and position; the place in the network is mixed in last, so that every use of a row drops other columns.
+ * dropout.c: the keys of dropout, and dropout of rows. A row's key mixes the run's seed (which knows the
+ * update) with side, sentence and position; the place in the network is mixed in last, so that every use of a
+ * row drops other columns.
  */
 #include "nn/dropout.h"
 

@@ -1,6 +1,6 @@
 /*
- * embed.c: token embeddings with sinusoidal positions. Sines and cosines are libm's in double, rounded once: their last
- * bits are beyond a float's.
+ * embed.c: token embeddings with sinusoidal positions. Sines and cosines are libm's in double, rounded once:
+ * their last bits are beyond a float's.
  */
 #include "nn/embed.h"
 
@@ -23,8 +23,8 @@ void embed_position_rows(real *rows, int from, int to, int d)
             rows[(size_t)(pos - from) * d + d - 1] = 0;
 }
 
-void embed_forward(real *y, const int *ids, const int *positions, const struct linear *table, const real *position_rows,
-                   real scale, int n, const struct run *run)
+void embed_forward(real *y, const int *ids, const int *positions, const struct linear *table,
+                   const real *position_rows, real scale, int n, const struct run *run)
 {
     size_t d = (size_t)table->in;
     for (int i = 0; i < n; i++, y += d) {

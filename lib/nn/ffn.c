@@ -6,8 +6,8 @@
 
 #include "nn/dropout.h"
 
-void ffn_forward(real *y, struct ffn_acts *acts, const real *x, const struct ffn *ffn, const uint64_t *keys, int n,
-                 const struct run *run)
+void ffn_forward(real *y, struct ffn_acts *acts, const real *x, const struct ffn *ffn, const uint64_t *keys,
+                 int n, const struct run *run)
 {
     int f = ffn->fc1.out;
     size_t size = (size_t)n * f, mark = arena_mark(run->arena);

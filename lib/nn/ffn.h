@@ -1,5 +1,6 @@
 /*
- * ffn.h: the position-wise feed-forward layer, y = act(x W1^T + b1) W2^T + b2 (Vaswani et al. 2017, section 3.3).
+ * ffn.h: the position-wise feed-forward layer, y = act(x W1^T + b1) W2^T + b2 (Vaswani et al. 2017, section
+ * 3.3).
  */
 #ifndef TFM_NN_FFN_H
 #define TFM_NN_FFN_H
@@ -25,8 +26,8 @@ struct ffn_acts { /* kept for the backward pass */
 };
 
 /* y [n, D]. acts is filled when run->keep. */
-void ffn_forward(real *y, struct ffn_acts *acts, const real *x, const struct ffn *ffn, const uint64_t *keys, int n,
-                 const struct run *run);
+void ffn_forward(real *y, struct ffn_acts *acts, const real *x, const struct ffn *ffn, const uint64_t *keys,
+                 int n, const struct run *run);
 /* dx [n, D] overwritten. */
 void ffn_backward(real *dx, struct ffn_grad *grad, const real *dy, const real *x, const struct ffn_acts *acts,
                   const struct ffn *ffn, const uint64_t *keys, int n, const struct run *run);

@@ -17,8 +17,8 @@ void linear_forward(real *y, const real *x, const struct linear *l, int n, const
         run->kern->bias(y, l->b, n, l->out);
 }
 
-void linear_backward(real *dx, bool add_dx, real *dw, real *db, const real *dy, const real *x, const struct linear *l,
-                     int n, const struct run *run)
+void linear_backward(real *dx, bool add_dx, real *dw, real *db, const real *dy, const real *x,
+                     const struct linear *l, int n, const struct run *run)
 {
     if (dx)
         gemm(dx, l->in, dy, l->out, 0, l->w, l->in, 0, n, l->in, l->out, add_dx ? 1 : 0);

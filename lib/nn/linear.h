@@ -1,7 +1,7 @@
 /*
- * linear.h: one weight matrix [out, in] and bias; the only thing that multiplies by weights. Two forms: plain rows
- * (training, through BLAS) and packed panels (translation, through the kernels, where a row's result depends on nothing
- * but the row).
+ * linear.h: one weight matrix [out, in] and bias; the only thing that multiplies by weights. Two forms: plain
+ * rows (training, through BLAS) and packed panels (translation, through the kernels, where a row's result
+ * depends on nothing but the row).
  */
 #ifndef TFM_NN_LINEAR_H
 #define TFM_NN_LINEAR_H
@@ -18,14 +18,16 @@ struct linear {
 /* y [n, out] = x [n, in] w^T + b */
 void linear_forward(real *y, const real *x, const struct linear *l, int n, const struct run *run);
 
-/* dx [n, in] = dy w (overwritten, or += with add_dx; NULL: not wanted); dw [out, in] += dy^T x; db [out] += sum of dy. */
-void linear_backward(real *dx, bool add_dx, real *dw, real *db, const real *dy, const real *x, const struct linear *l,
-                     int n, const struct run *run);
+/* dx [n, in] = dy w (overwritten, or += with add_dx; NULL: not wanted); dw [out, in] += dy^T x; db [out] +=
+ * sum of dy. */
+void linear_backward(real *dx, bool add_dx, real *dw, real *db, const real *dy, const real *x,
+                     const struct linear *l, int n, const struct run *run);
 
 /* One row of w, wherever it lies: row [in]. */
 void linear_row(real *row, const struct linear *l, int out);
 
-/* Reals that a packed matrix takes, and the packing: panel p holds rows 16p .. 16p+15 of w, column by column. */
+/* Reals that a packed matrix takes, and the packing: panel p holds rows 16p .. 16p+15 of w, column by
+ * column. */
 size_t linear_packed_size(int out, int in);
 void linear_pack(real *packed, const real *w, int out, int in);
 

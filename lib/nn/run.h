@@ -1,6 +1,6 @@
 /*
- * run.h: what a forward or backward pass runs with. Translation, training and explaining run the same code; they differ
- * in this struct only.
+ * run.h: what a forward or backward pass runs with. Translation, training and explaining run the same code;
+ * they differ in this struct only.
  */
 #ifndef TFM_NN_RUN_H
 #define TFM_NN_RUN_H

@@ -1,5 +1,6 @@
 /*
- * xent.c: unembedding, softmax and label-smoothed cross-entropy (Szegedy et al. 2016, section 7) over tiles of rows:
+ * xent.c: unembedding, softmax and label-smoothed cross-entropy (Szegedy et al. 2016, section 7) over tiles
+ * of rows:
  *     logits = x W^T + b     loss = sum over rows of -(1 - s) log p(label) - s * mean(log p)
  *     dlogits = p - s/V - (1 - s) [label]     dx = dlogits W     dW += dlogits^T x     db += sum of dlogits
  * A tile's logits stay in the cache between its three uses.
@@ -18,7 +19,8 @@ void xent(struct xent_sum *sum, real *row_nll, real *dx, real *dw, real *db, con
         linear_forward(logits, x_tile, unembed, rows, run);
         for (int i = 0; i < rows; i++) {
             double nll;
-            sum->loss += run->kern->xent(logits + (size_t)i * vocab, vocab, labels[from + i], smoothing, dx != NULL, &nll);
+            sum->loss += run->kern->xent(logits + (size_t)i * vocab, vocab, labels[from + i], smoothing,
+                                         dx != NULL, &nll);
             sum->nll += nll;
             if (row_nll)
                 row_nll[from + i] = (real)nll;

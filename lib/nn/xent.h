@@ -1,6 +1,6 @@
 /*
- * xent.h: unembedding, softmax and label-smoothed cross-entropy, fused over tiles of rows so that no [N, V] matrix is ever
- * stored; the gradient is made on the way.
+ * xent.h: unembedding, softmax and label-smoothed cross-entropy, fused over tiles of rows so that no [N, V]
+ * matrix is ever stored; the gradient is made on the way.
  */
 #ifndef TFM_NN_XENT_H
 #define TFM_NN_XENT_H
@@ -14,8 +14,8 @@ struct xent_sum {
     double nll;  /* -log p(label), summed */
 };
 
-/* x [n, D], labels [n], unembed [V, D] with bias. With dx [n, D] (overwritten), also dw [V, D] += and db [V] += of the
- * summed loss. With row_nll [n] (may be NULL), each row's -log p(label). */
+/* x [n, D], labels [n], unembed [V, D] with bias. With dx [n, D] (overwritten), also dw [V, D] += and db [V]
+ * += of the summed loss. With row_nll [n] (may be NULL), each row's -log p(label). */
 void xent(struct xent_sum *sum, real *row_nll, real *dx, real *dw, real *db, const real *x, const int *labels,
           const struct linear *unembed, real smoothing, int n, const struct run *run);
 

@@ -1,5 +1,6 @@
 /*
- * cpu.c: what the CPU can do (CPUID) and what the system lets it do (XCR0: are the wide registers saved?), as a tier.
+ * cpu.c: what the CPU can do (CPUID) and what the system lets it do (XCR0: are the wide registers saved?), as
+ * a tier.
  */
 #include "num/cpu.h"
 
@@ -48,8 +49,9 @@ enum tfm_status cpu_choose(const char *name, enum cpu_tier *tier, struct tfm_err
         if (strcmp(name, names[i]) != 0)
             continue;
         if (i > (int)best)
-            return err_set(err, TFM_EINVAL, "the CPU tier \"%s\" is not to be had on this machine; its best is \"%s\"",
-                           name, names[best]);
+            return err_set(err, TFM_EINVAL,
+                           "the CPU tier \"%s\" is not to be had on this machine; its best is \"%s\"", name,
+                           names[best]);
         *tier = (enum cpu_tier)i;
         return TFM_OK;
     }

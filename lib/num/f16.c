@@ -1,6 +1,6 @@
 /*
- * f16.c: IEEE half precision: 1 sign bit, 5 of exponent (bias 15), 10 of mantissa. Plain integer arithmetic: it runs once
- * a weight, when a model is opened or written.
+ * f16.c: IEEE half precision: 1 sign bit, 5 of exponent (bias 15), 10 of mantissa. Plain integer arithmetic:
+ * it runs once a weight, when a model is opened or written.
  */
 #include "num/f16.h"
 

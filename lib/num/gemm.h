@@ -1,6 +1,6 @@
 /*
- * gemm.h: matrix products of training, through BLAS (Fortran reference semantics, row-major). gemm.c is the only includer
- * of cblas.h.
+ * gemm.h: matrix products of training, through BLAS (Fortran reference semantics, row-major). gemm.c is the
+ * only includer of cblas.h.
  */
 #ifndef TFM_NUM_GEMM_H
 #define TFM_NUM_GEMM_H
@@ -8,8 +8,8 @@
 #include "base/real.h"
 
 /* c [m, n] = beta c + op(a) op(b), op(a) [m, k], op(b) [k, n]; transposed where the flag says so. */
-void gemm(real *c, int ldc, const real *a, int lda, int a_transposed, const real *b, int ldb, int b_transposed, int m,
-          int n, int k, real beta);
+void gemm(real *c, int ldc, const real *a, int lda, int a_transposed, const real *b, int ldb,
+          int b_transposed, int m, int n, int k, real beta);
 
 /* Holds BLAS to one thread: this setting is the whole process'. */
 void gemm_single_thread(void);

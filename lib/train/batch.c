@@ -51,8 +51,8 @@ static int compare_keys(const void *a, const void *b)
     return (x->pair > y->pair) - (x->pair < y->pair);
 }
 
-/* The end of the window that begins at `from`: enough pairs for WINDOW_BATCHES batches. Fills in their keys.
- */
+/* The end of the window that begins at `from`: enough pairs for WINDOW_BATCHES batches. Fills in their
+ * keys. */
 static int fill_window(struct batch_plan *plan, const struct corpus *corpus, int from, int words)
 {
     double room = (double)words * WINDOW_BATCHES;

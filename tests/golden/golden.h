@@ -139,8 +139,8 @@ static int golden_gradient(double *x, const real *gradient, int n, bool full)
     return 3;
 }
 
-/* The scale of all gradients: some are zero in theory (a key's bias), so a scale for each would mean nothing.
- */
+/* The scale of all gradients: some are zero in theory (a key's bias), so a scale for each would mean
+ * nothing. */
 static double golden_gradient_scale(const struct golden_file *file, const struct params *params, bool full)
 {
     double scale = 0;

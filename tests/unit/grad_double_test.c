@@ -1,9 +1,9 @@
 /*
  * grad_double_test.c: every gradient of whole small models against central differences, in double:
  *     dL/dw ~ (L(w + e) - L(w - e)) / 2e
- * post-norm and pre-norm, every way to tie embeddings, without dropout and with all three kinds of it (dropout is a function
- * of its keys, so the loss stays a smooth function of the weights). A fixed tolerance of 1e-6 relative to the largest
- * gradient of the tensor.
+ * post-norm and pre-norm, every way to tie embeddings, without dropout and with all three kinds of it
+ * (dropout is a function of its keys, so the loss stays a smooth function of the weights). A fixed tolerance
+ * of 1e-6 relative to the largest gradient of the tensor.
  */
 #include "base/rng.h"
 #include "base/mem.h"
@@ -76,8 +76,8 @@ static void check_model(const char *name, bool pre_norm, enum tfm_tie tie, bool 
         .target = { 3, 9, target_ids, target_start, sentence_keys },
     };
     struct arena arena;
-    CHECK(params_list(&p.params, &p.config, &err) == TFM_OK && arena_init(&arena, 64 << 20, &err) == TFM_OK, "%s: set up",
-          name);
+    CHECK(params_list(&p.params, &p.config, &err) == TFM_OK && arena_init(&arena, 64 << 20, &err) == TFM_OK,
+          "%s: set up", name);
     p.block = mem_alloc(sizeof(real) * p.params.size, &err);
     p.grad_block = mem_alloc(sizeof(real) * p.params.size, &err);
     params_init(&p.params, p.block, 5);
@@ -85,7 +85,9 @@ static void check_model(const char *name, bool pre_norm, enum tfm_tie tie, bool 
         p.block[i] += 0.1 * rng_normal(i);
     params_bind(&p.weights, &p.config, p.block);
     params_bind(&p.grad, &p.config, p.grad_block);
-    p.run = (struct run){ .arena = &arena, .kern = kern_for(CPU_REF), .keep = true, .dropout = dropout, .seed = 77 };
+    p.run = (struct run){
+        .arena = &arena, .kern = kern_for(CPU_REF), .keep = true, .dropout = dropout, .seed = 77
+    };
     check_gradients(name, &p);
     CHECK_INT((long long)arena.used, 0, "%s: the arena is given back", name);
     mem_free(p.block);

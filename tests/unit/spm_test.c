@@ -274,8 +274,8 @@ static void check_small_texts(void)
     CHECK_INT(failed, 0, "very small texts");
 }
 
-/* Two files and one with the lines of both, with other line ends and a byte order mark, give the same pieces.
- */
+/* Two files and one with the lines of both, with other line ends and a byte order mark, give the same
+ * pieces. */
 static void check_two_files(void)
 {
     const char *files[] = { write_lines("first", 0, N_LINES / 2),
