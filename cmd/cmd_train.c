@@ -186,13 +186,13 @@ int cmd_train(int argc, char **argv)
     struct tfm_error err;
     struct progress progress;
     if ((args.cpu != NULL && tfm_set_cpu(args.cpu, &err) != TFM_OK) ||
-        progress_open(&progress, args.quiet, args.log, args.log_json, &err) != TFM_OK)
+        progress_init(&progress, args.quiet, args.log, args.log_json, &err) != TFM_OK)
         return cmd_failed(COMMAND, &err);
     o->event = progress_event;
     o->user = &progress;
     catch_signals();
     enum tfm_status status = tfm_train(o, &err);
-    progress_close(&progress);
+    progress_release(&progress);
     if (status == TFM_ESTOPPED) {
         if (!args.quiet)
             cmd_failed(COMMAND, &err);

@@ -46,20 +46,20 @@ static void flush_file(FILE **file, const char *path)
     *file = NULL;
 }
 
-enum tfm_status progress_open(struct progress *progress, bool quiet, const char *log_path,
+enum tfm_status progress_init(struct progress *progress, bool quiet, const char *log_path,
                               const char *json_path, struct tfm_error *err)
 {
     *progress = (struct progress){ .quiet = quiet, .log_path = log_path, .json_path = json_path };
     clock_gettime(CLOCK_MONOTONIC, &progress->last);
     if ((log_path != NULL && (progress->log = open_file(log_path, err)) == NULL) ||
         (json_path != NULL && (progress->json = open_file(json_path, err)) == NULL)) {
-        progress_close(progress);
+        progress_release(progress);
         return TFM_EIO;
     }
     return TFM_OK;
 }
 
-void progress_close(struct progress *progress)
+void progress_release(struct progress *progress)
 {
     if (progress->shown[0] != '\0')
         fputc('\n', stderr);

@@ -18,13 +18,13 @@ struct progress {
 };
 
 /* Opens the files (NULL: none), appending, with the folder they are to lie in. */
-enum tfm_status progress_open(struct progress *progress, bool quiet, const char *log_path,
+enum tfm_status progress_init(struct progress *progress, bool quiet, const char *log_path,
                               const char *json_path, struct tfm_error *err);
 
 /* A struct tfm_train_options' event; user is the struct progress. */
 void progress_event(void *user, const struct tfm_train_event *event);
 
 /* Ends the progress line and closes the files. */
-void progress_close(struct progress *progress);
+void progress_release(struct progress *progress);
 
 #endif

@@ -32,7 +32,7 @@ void tfm_lines_free(struct tfm_lines *lines)
 {
     if (lines == NULL)
         return;
-    line_close(lines->reader);
+    line_free(lines->reader);
     str_release(&lines->text);
     mem_free(lines);
 }

@@ -52,19 +52,19 @@ enum tfm_status line_open(struct line_reader **reader, const char *path, struct 
     r->path = mem_strdup(is_stdin ? "standard input" : path, err);
     r->fd = is_stdin ? STDIN_FILENO : -1;
     if (r->path == NULL) {
-        line_close(r);
+        line_free(r);
         return TFM_ENOMEM;
     }
     if (!is_stdin && (r->fd = open(path, O_RDONLY | O_CLOEXEC)) < 0) {
         err_io(err, "cannot open %s", path);
-        line_close(r);
+        line_free(r);
         return TFM_EIO;
     }
     *reader = r;
     return TFM_OK;
 }
 
-void line_close(struct line_reader *reader)
+void line_free(struct line_reader *reader)
 {
     if (reader == NULL)
         return;

@@ -13,7 +13,7 @@
 struct line_reader;
 
 enum tfm_status line_open(struct line_reader **reader, const char *path, struct tfm_error *err);
-void line_close(struct line_reader *reader);
+void line_free(struct line_reader *reader);
 const char *line_path(const struct line_reader *reader); /* for messages: "standard input" for "-" */
 long line_number(const struct line_reader *reader);      /* of the line read last, from 1 */
 

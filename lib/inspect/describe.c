@@ -32,7 +32,7 @@ struct summary {
     long long file_sizes[N_FILES];       /* -1 where the folder has none */
 };
 
-static struct tensor_stats take_stats(const real *x, size_t n)
+static struct tensor_stats stats_of(const real *x, size_t n)
 {
     struct tensor_stats stats = { 0, 0, INFINITY, -INFINITY };
     for (size_t i = 0; i < n; i++) {
@@ -151,7 +151,7 @@ static void text_tensors(FILE *out, const struct tfm_model *model)
             "deviation", "min", "max");
     for (int i = 0; i < model->params.n; i++) {
         const struct param *param = &model->params.list[i];
-        struct tensor_stats stats = take_stats(model->block + param->offset, params_count(param));
+        struct tensor_stats stats = stats_of(model->block + param->offset, params_count(param));
         char shape[32];
         if (param->is_vector)
             snprintf(shape, sizeof(shape), "%d", param->cols);
@@ -184,7 +184,7 @@ static json_t *json_number(double value)
 static json_t *json_tensor(const struct param *param, const real *block, enum tensor_type type)
 {
     size_t size = params_count(param);
-    struct tensor_stats stats = take_stats(block + param->offset, size);
+    struct tensor_stats stats = stats_of(block + param->offset, size);
     json_t *shape = json_array();
     if (!param->is_vector)
         json_array_append_new(shape, json_integer(param->rows));

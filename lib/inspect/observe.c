@@ -24,8 +24,8 @@ static enum tfm_status encode_text(struct ints *ids, const struct spm *spm, int 
 }
 
 /* The best translation of one line, as pieces, ended by </s> even where the length limit ended it. */
-static enum tfm_status take_translation(struct ints *ids, struct tfm_translator *translator, int eos,
-                                        const char *source_text, struct tfm_error *err)
+static enum tfm_status add_translation(struct ints *ids, struct tfm_translator *translator, int eos,
+                                       const char *source_text, struct tfm_error *err)
 {
     const struct tfm_translation *result;
     TRY(tfm_translate(translator, &source_text, 1, &result, err));
@@ -51,7 +51,7 @@ static enum tfm_status translate_text(struct ints *ids, const struct tfm_model *
     options.mini_batch = 1;
     options.threads = 1;
     TRY(translator_new(&translator, &model->net, model->source, model->target, model->kern, &options, err));
-    enum tfm_status status = take_translation(ids, translator, model->config.eos_token_id, source_text, err);
+    enum tfm_status status = add_translation(ids, translator, model->config.eos_token_id, source_text, err);
     tfm_translator_free(translator);
     return status;
 }
@@ -76,7 +76,7 @@ static size_t scratch_size(const struct config *c, size_t n_source, size_t n_tar
     return reals * sizeof(real) + ((size_t)1 << 20);
 }
 
-static enum tfm_status take_scratch(struct arena *arena, size_t size, struct tfm_error *err)
+static enum tfm_status scratch_init(struct arena *arena, size_t size, struct tfm_error *err)
 {
     TRY(arena_init(arena, size, err));
     if (arena->size >= size)
@@ -96,7 +96,7 @@ enum tfm_status observe_run(const struct tfm_model *model, const struct ints *so
     struct tokens target_tokens = { 1, (int)target->n, target->data, target_start, NULL };
 
     struct arena arena;
-    TRY(take_scratch(&arena, scratch_size(config, source->n, target->n), err));
+    TRY(scratch_init(&arena, scratch_size(config, source->n, target->n), err));
     struct run run = { .arena = &arena, .kern = model->kern, .tap = tap };
     real *memory = ARENA_TAKE(&arena, real, source->n * (size_t)config->d_model);
     real *hidden = ARENA_TAKE(&arena, real, target->n * (size_t)config->d_model);

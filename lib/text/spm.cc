@@ -139,7 +139,7 @@ class Lines {
 
     ~Lines()
     {
-        line_close(reader_);
+        line_free(reader_);
     }
 
     Lines(const Lines &) = delete;
@@ -159,7 +159,7 @@ class Lines {
             bool has_line;
             TRY(line_read(reader_, &raw_, &has_line, err));
             if (!has_line) {
-                line_close(reader_);
+                line_free(reader_);
                 reader_ = nullptr;
                 continue;
             }

@@ -100,7 +100,7 @@ enum tfm_status checkpoint_prune(const struct checkpoints *c, struct tfm_error *
 
 /* ---- the folder ---- */
 
-enum tfm_status checkpoint_open(struct checkpoints *c, const char *model, struct tfm_error *err)
+enum tfm_status checkpoint_init(struct checkpoints *c, const char *model, struct tfm_error *err)
 {
     *c = (struct checkpoints){ .lock = -1 };
     enum tfm_status status = path_join(&c->folder, model, "checkpoints", err);
@@ -121,11 +121,11 @@ enum tfm_status checkpoint_open(struct checkpoints *c, const char *model, struct
     if (status == TFM_OK)
         status = remove_where(c, is_half_written, NULL, err);
     if (status != TFM_OK)
-        checkpoint_close(c);
+        checkpoint_release(c);
     return status;
 }
 
-void checkpoint_close(struct checkpoints *c)
+void checkpoint_release(struct checkpoints *c)
 {
     if (c->lock >= 0)
         close(c->lock);

@@ -15,8 +15,8 @@ struct checkpoints {
 };
 
 /* Makes the folder, locks it and removes what a killed training left half-written. */
-enum tfm_status checkpoint_open(struct checkpoints *checkpoints, const char *model, struct tfm_error *err);
-void checkpoint_close(struct checkpoints *checkpoints);
+enum tfm_status checkpoint_init(struct checkpoints *checkpoints, const char *model, struct tfm_error *err);
+void checkpoint_release(struct checkpoints *checkpoints);
 
 bool checkpoint_exists(const struct checkpoints *checkpoints, const char *link);
 /* True when there is no checkpoint, named or not. */

@@ -26,7 +26,7 @@ static size_t scratch_size(const struct config *c, int longest)
     return reals * sizeof(real) + ((size_t)1 << 20); /* an arena rounds each block up */
 }
 
-static enum tfm_status take_scratch(struct arena *arena, size_t size, int longest, struct tfm_error *err)
+static enum tfm_status scratch_init(struct arena *arena, size_t size, int longest, struct tfm_error *err)
 {
     TRY(arena_init(arena, size, err));
     if (arena->size >= size)
@@ -56,7 +56,7 @@ enum tfm_status lanes_init(struct lanes *lanes, int n, int threads, int longest,
             status = TFM_ENOMEM;
     }
     while (status == TFM_OK && lanes->n_arenas < threads) {
-        status = take_scratch(&lanes->arena[lanes->n_arenas], scratch_size(config, longest), longest, err);
+        status = scratch_init(&lanes->arena[lanes->n_arenas], scratch_size(config, longest), longest, err);
         lanes->n_arenas += status == TFM_OK;
     }
     if (status != TFM_OK)

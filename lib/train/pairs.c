@@ -30,19 +30,19 @@ enum tfm_status pairs_open(struct pair_reader **reader, const char *source, cons
     if (status == TFM_OK && tsv == NULL)
         status = line_open(&r->target, target, err);
     if (status != TFM_OK) {
-        pairs_close(r);
+        pairs_free(r);
         return status;
     }
     *reader = r;
     return TFM_OK;
 }
 
-void pairs_close(struct pair_reader *reader)
+void pairs_free(struct pair_reader *reader)
 {
     if (reader == NULL)
         return;
-    line_close(reader->source);
-    line_close(reader->target);
+    line_free(reader->source);
+    line_free(reader->target);
     str_release(&reader->line);
     mem_free(reader);
 }

@@ -12,7 +12,7 @@ struct pair_reader;
 /* tsv NULL: source and target; else they are not looked at. */
 enum tfm_status pairs_open(struct pair_reader **reader, const char *source, const char *target,
                            const char *tsv, struct tfm_error *err);
-void pairs_close(struct pair_reader *reader);
+void pairs_free(struct pair_reader *reader);
 
 /* The next pair, replacing both strings; *more is false at the end. Two files of unequal length and a line
  * without just one tab are errors. */

@@ -396,7 +396,7 @@ enum tfm_status trainer_run(const struct tfm_train_options *options, const struc
     if (t == NULL)
         return TFM_ENOMEM;
     struct trainer r = { .t = t, .callbacks = callbacks, .validated_update = -1 };
-    enum tfm_status status = training_open(t, options, err);
+    enum tfm_status status = training_init(t, options, err);
     r.first = t->point;
     r.began = training_clock();
     r.is_saved = t->has_resumed;

@@ -53,7 +53,7 @@ static enum tfm_status check_folder(const struct training *t, struct tfm_error *
 static enum tfm_status open_folder(struct training *t, struct tfm_error *err)
 {
     TRY(dir_make(t->options.model, err));
-    TRY(checkpoint_open(&t->checkpoints, t->options.model, err));
+    TRY(checkpoint_init(&t->checkpoints, t->options.model, err));
     t->has_resumed = checkpoint_exists(&t->checkpoints, "last");
     return t->has_resumed ? TFM_OK : check_folder(t, err);
 }
@@ -70,14 +70,14 @@ static enum tfm_status read_corpus(struct training *t, struct tfm_error *err)
     else
         TRY(pairs_open(&reader, o->source, o->target, o->tsv, err));
     enum tfm_status status = corpus_read(&t->corpus, reader, t->pool, err);
-    pairs_close(reader);
+    pairs_free(reader);
     return status;
 }
 
 static enum tfm_status open_data(struct training *t, struct tfm_error *err)
 {
     const struct tfm_train_options *o = &t->options;
-    TRY(vocab_open(&t->vocab, o, t->has_resumed, err));
+    TRY(vocab_init(&t->vocab, o, t->has_resumed, err));
     TRY(corpus_init(&t->corpus, t->vocab.source, t->vocab.target, o->max_length, err));
     TRY(read_corpus(t, err));
     vocab_remove_text(&t->vocab);
@@ -95,7 +95,7 @@ static enum tfm_status open_data(struct training *t, struct tfm_error *err)
                 c->n, n_read, c->source.start[c->n], c->target.start[c->n], c->n_empty, c->n_long,
                 o->max_length);
     TRY(batch_plan_init(&t->plan, c->n, err));
-    return validate_open(&t->validate, &t->metrics, &t->vocab, o, t->pool, err);
+    return validate_init(&t->validate, &t->metrics, &t->vocab, o, t->pool, err);
 }
 
 /* ---- model ---- */
@@ -206,7 +206,7 @@ enum tfm_status training_find_place(struct training *t, struct tfm_error *err)
 
 /* ---- the whole ---- */
 
-enum tfm_status training_open(struct training *t, const struct tfm_train_options *options,
+enum tfm_status training_init(struct training *t, const struct tfm_train_options *options,
                               struct tfm_error *err)
 {
     enum cpu_tier tier;
@@ -234,6 +234,6 @@ void training_release(struct training *t)
     batch_plan_release(&t->plan);
     corpus_release(&t->corpus);
     vocab_release(&t->vocab);
-    checkpoint_close(&t->checkpoints);
+    checkpoint_release(&t->checkpoints);
     pool_free(t->pool);
 }

@@ -44,7 +44,7 @@ struct training {
 
 /* Opens everything, fresh or as the model folder's last checkpoint has it. `training` is zeroed memory; it is
  * to be released also after a failure. */
-enum tfm_status training_open(struct training *training, const struct tfm_train_options *options,
+enum tfm_status training_init(struct training *training, const struct tfm_train_options *options,
                               struct tfm_error *err);
 void training_release(struct training *training);
 

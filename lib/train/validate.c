@@ -17,11 +17,11 @@ static enum tfm_status read_set(struct validate *v, const struct tfm_train_optio
     struct pair_reader *reader;
     TRY(pairs_open(&reader, o->valid_source, o->valid_target, o->valid_tsv, err));
     enum tfm_status status = pairs_read_block(reader, &v->text, SIZE_MAX, err);
-    pairs_close(reader);
+    pairs_free(reader);
     return status == TFM_OK ? corpus_add(&v->corpus, &v->text, pool, err) : status;
 }
 
-enum tfm_status validate_open(struct validate *v, const struct metric_list *metrics,
+enum tfm_status validate_init(struct validate *v, const struct metric_list *metrics,
                               const struct vocab *vocab, const struct tfm_train_options *o, struct pool *pool,
                               struct tfm_error *err)
 {

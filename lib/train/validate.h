@@ -17,7 +17,7 @@ struct validate {
 };
 
 /* Reads the validation set; without metrics there is none. */
-enum tfm_status validate_open(struct validate *validate, const struct metric_list *metrics,
+enum tfm_status validate_init(struct validate *validate, const struct metric_list *metrics,
                               const struct vocab *vocab, const struct tfm_train_options *options,
                               struct pool *pool, struct tfm_error *err);
 void validate_release(struct validate *validate);

@@ -99,8 +99,8 @@ static enum tfm_status check_vocabulary(const char *path, struct tfm_error *err)
     return TFM_OK;
 }
 
-static enum tfm_status take_given(const struct paths *paths, const struct tfm_train_options *options,
-                                  bool goes_on, struct tfm_error *err)
+static enum tfm_status use_given(const struct paths *paths, const struct tfm_train_options *options,
+                                 bool goes_on, struct tfm_error *err)
 {
     struct bytes source = { 0 }, target = { 0 };
     enum tfm_status status = check_vocabulary(options->source_vocab, err);
@@ -173,7 +173,7 @@ static enum tfm_status write_text(struct vocab *vocab, const struct tfm_train_op
         status = copy_pairs(source, target, vocab, reader, err);
     status = close_text(source, vocab->source_text, status, err);
     status = close_text(target, vocab->target_text, status, err);
-    pairs_close(reader);
+    pairs_free(reader);
     return status;
 }
 
@@ -223,7 +223,7 @@ static enum tfm_status prepare_files(struct vocab *vocab, const struct paths *pa
                                      struct tfm_error *err)
 {
     if (options->source_vocab != NULL)
-        return take_given(paths, options, goes_on, err);
+        return use_given(paths, options, goes_on, err);
     bool has_shared = file_exists(paths->shared.data);
     bool has_both = file_exists(paths->source.data) && file_exists(paths->target.data);
     if (goes_on)
@@ -257,7 +257,7 @@ static enum tfm_status open_files(struct vocab *vocab, const struct paths *paths
     return TFM_OK;
 }
 
-enum tfm_status vocab_open(struct vocab *vocab, const struct tfm_train_options *options, bool goes_on,
+enum tfm_status vocab_init(struct vocab *vocab, const struct tfm_train_options *options, bool goes_on,
                            struct tfm_error *err)
 {
     struct paths paths = { 0 };

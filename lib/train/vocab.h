@@ -16,7 +16,7 @@ struct vocab {
 /* Puts vocab.spm, or source.spm and target.spm, into the model folder and opens them. The files stay as they
  * are where a training goes on. Text written on the way serves for reading the corpus (which may be a
  * pipe). */
-enum tfm_status vocab_open(struct vocab *vocab, const struct tfm_train_options *options, bool goes_on,
+enum tfm_status vocab_init(struct vocab *vocab, const struct tfm_train_options *options, bool goes_on,
                            struct tfm_error *err);
 void vocab_release(struct vocab *vocab);
 

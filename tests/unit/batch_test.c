@@ -25,7 +25,7 @@ static void make_corpus(struct corpus *corpus, const struct spm *spm)
     toy_must(corpus_init(corpus, spm, spm, 100, &err), &err);
     toy_must(pairs_open(&reader, toy_file("s", N_PAIRS, 1), toy_file("t", N_PAIRS, 2), NULL, &err), &err);
     toy_must(corpus_read(corpus, reader, pool, &err), &err);
-    pairs_close(reader);
+    pairs_free(reader);
     pool_free(pool);
 }
 

@@ -93,7 +93,7 @@ static void test_round_trip(struct optimizer *a, struct optimizer *b)
     state_set(&settings, "--heads", "%d", 4);
     state_set(&other, "--seed", "%d", 2);
     fill(a, 0.7f);
-    must(checkpoint_open(&c, model_folder(), &err));
+    must(checkpoint_init(&c, model_folder(), &err));
     CHECK(!checkpoint_exists(&c, "last"), "a new folder has no checkpoint");
     bool is_empty;
     must(checkpoint_is_empty(&c, &is_empty, &err));
@@ -122,9 +122,9 @@ static void test_round_trip(struct optimizer *a, struct optimizer *b)
     CHECK(same_state(&state, &found), "the state alone is written anew");
 
     struct checkpoints second;
-    CHECK_INT(checkpoint_open(&second, model_folder(), &err), TFM_EIO, "a second training in the folder");
+    CHECK_INT(checkpoint_init(&second, model_folder(), &err), TFM_EIO, "a second training in the folder");
     CHECK(strstr(err.message, "another training") != NULL, "is told: %s", err.message);
-    checkpoint_close(&c);
+    checkpoint_release(&c);
 }
 
 static void test_links(struct optimizer *o)
@@ -132,7 +132,7 @@ static void test_links(struct optimizer *o)
     struct checkpoints c;
     struct settings settings = { 0 };
     struct train_state state = make_state(20);
-    must(checkpoint_open(&c, model_folder(), &err));
+    must(checkpoint_init(&c, model_folder(), &err));
     write_last(&c, &state, &settings, o);
     CHECK(!file_exists(path_of("checkpoint-12")), "what no link names is removed");
     must(checkpoint_link(&c, "best-ce", 20, &err));
@@ -149,7 +149,7 @@ static void test_links(struct optimizer *o)
     struct train_state found;
     must(checkpoint_read_state(&c, "best-bleu", &found, &settings, &err));
     CHECK_INT(found.update, 30, "a link names its own");
-    checkpoint_close(&c);
+    checkpoint_release(&c);
 }
 
 static void test_damage(struct optimizer *o)
@@ -160,7 +160,7 @@ static void test_damage(struct optimizer *o)
     must(dir_make(path_of("checkpoint-50.tmp"), &err));
     must(file_write(path_of("checkpoint-50.tmp/weights.safetensors"), "x", 1, &err));
     must(dir_make(path_of("other"), &err));
-    must(checkpoint_open(&c, model_folder(), &err));
+    must(checkpoint_init(&c, model_folder(), &err));
     CHECK(!file_exists(path_of("checkpoint-50.tmp")), "what was half-written is removed");
     CHECK(file_exists(path_of("other")), "foreign things stay");
 
@@ -177,7 +177,7 @@ static void test_damage(struct optimizer *o)
     must(dir_remove(path_of("checkpoint-40"), &err));
     CHECK_INT(checkpoint_read_state(&c, "last", &found, &settings, &err), TFM_EIO,
               "a link that names nothing");
-    checkpoint_close(&c);
+    checkpoint_release(&c);
 }
 
 int main(void)

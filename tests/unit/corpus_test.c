@@ -27,7 +27,7 @@ static enum tfm_status read_all(const char *source, const char *target, const ch
     if (status != TFM_OK)
         return status;
     status = pairs_read_block(reader, block, 1000, &err);
-    pairs_close(reader);
+    pairs_free(reader);
     return status;
 }
 
@@ -72,7 +72,7 @@ static enum tfm_status read_corpus(struct corpus *corpus, const struct spm *spm,
         status = pairs_open(&reader, source, target, NULL, &err);
     if (status == TFM_OK)
         status = corpus_read(corpus, reader, pool, &err);
-    pairs_close(reader);
+    pairs_free(reader);
     pool_free(pool);
     return status;
 }

@@ -269,7 +269,7 @@ static void test_line_reader(void)
     line_open(&reader, path, &err);
     while (line_read(reader, &line, &more, &err) == TFM_OK && more)
         str_printf(&all, &err, "%s\n", line.data);
-    line_close(reader);
+    line_free(reader);
     CHECK(all.len == SIZE && memcmp(all.data, data, SIZE) == 0,
           "the line reader reads the members as one text");
     str_release(&line);

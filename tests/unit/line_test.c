@@ -53,7 +53,7 @@ static enum tfm_status read_lines(struct str *out, struct tfm_error *err)
         str_add(out, line.data, line.len, NULL);
         str_add(out, "|", 1, NULL);
     }
-    line_close(reader);
+    line_free(reader);
     str_release(&line);
     return status;
 }
@@ -231,7 +231,7 @@ static void test_damage(void)
     CHECK_INT(line_read(reader, &line, &more, &err), TFM_EFORMAT, "reading on after an error");
     CHECK(!more && strstr(err.message, "incorrect data check") != NULL, "  meets it again");
     CHECK(!line_would_wait(reader), "  without waiting");
-    line_close(reader);
+    line_free(reader);
     str_release(&line);
     str_release(&zip);
     str_release(&text);
@@ -274,7 +274,7 @@ static void feed(const char *name, const char *bytes, size_t n, const char *expe
     CHECK(!line_would_wait(reader), "  the end needs no waiting");
     CHECK(line_read(reader, &line, &more, &err) == TFM_OK && !more, "  and is noticed");
     CHECK(line_read(reader, &line, &more, &err) == TFM_OK && !more, "  twice");
-    line_close(reader);
+    line_free(reader);
     str_release(&line);
     str_release(&found);
 }
@@ -301,7 +301,7 @@ static void test_pipes(void)
         continue;
     CHECK(strstr(err.message, "standard input: line 4: the gzip data ends early") != NULL, "  says where");
     CHECK_INT(line_number(reader), 3, "  and counts the lines before");
-    line_close(reader);
+    line_free(reader);
 
     out = pipe_to_stdin();
     fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
@@ -316,7 +316,7 @@ static void test_pipes(void)
     CHECK(line_would_wait(reader), "a line that is late is waited for");
     CHECK_INT(line_read(reader, &line, &more, &err), TFM_OK, "  also where reading does not block");
     CHECK_STR(line.data, "late", "  and read");
-    line_close(reader);
+    line_free(reader);
     str_release(&line);
     str_release(&zip);
 }
@@ -332,8 +332,8 @@ static void test_failures(void)
     line_open(&reader, "/", &err);
     CHECK_INT(line_read(reader, &line, &more, &err), TFM_EIO, "a folder cannot be read");
     CHECK_STR(err.message, "cannot read /: Is a directory", "  and is named");
-    line_close(reader);
-    line_close(NULL);
+    line_free(reader);
+    line_free(NULL);
 
     for (int i = 0; i < 5000; i++)
         str_printf(&line, NULL, "line %d\n", i * 7919);

@@ -126,7 +126,7 @@ static inline size_t metric_read(const char *folder, const char *name, char *lin
         return 0;
     while (n < MAX_METRIC_LINES && line_read(reader, &line, &more, NULL) == TFM_OK && more)
         lines[n++] = mem_strdup(line.len > 0 ? line.data : "", NULL);
-    line_close(reader);
+    line_free(reader);
     str_release(&line);
     return n;
 }

@@ -349,7 +349,7 @@ static void check_real(const char *shared)
         }
         for (int k = 0; k < N && line_read(reader, &line, &more, &err) == TFM_OK && more; k++)
             text[n++] = mem_strdup(line.data, &err);
-        line_close(reader);
+        line_free(reader);
         str_release(&line);
     }
     struct str all = { 0 };
