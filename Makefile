@@ -37,7 +37,8 @@ PKG_LIBS   = $(eval PKG_LIBS := $$(shell $(PKG_CONFIG) --libs $(PKGS)))$(PKG_LIB
 # ---- flags ----
 
 WARNINGS = -Wall -Wextra -Wshadow -Wvla
-COMMON   = -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread -Ilib $(PKG_CFLAGS) $(SAN_FLAGS)
+COMMON   = -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread -Ilib $(PKG_CFLAGS) \
+           $(SAN_FLAGS)
 C_FLAGS   = -std=c11 -D_GNU_SOURCE $(WARNINGS) -Wstrict-prototypes $(COMMON) $(CPPFLAGS) $(CFLAGS)
 CXX_FLAGS = -std=c++17 $(WARNINGS) $(COMMON) $(CPPFLAGS) $(CXXFLAGS)
 LINK      = $(CXX) -pthread $(SAN_FLAGS) $(LDFLAGS)
@@ -87,7 +88,7 @@ check-long: tests ## run the tests under sanitizers and valgrind too
 bench: all ## measure speed
 	@for b in tests/bench/*.sh; do TFM_BUILD=$(abspath $(BUILD)) sh "$$b" || exit 1; done
 
-install: all $(BUILD)/install/libtfm.a $(BUILD)/tfm.pc ## install under PREFIX (/usr/local), inside DESTDIR if given
+install: all $(BUILD)/install/libtfm.a $(BUILD)/tfm.pc ## install under PREFIX (/usr/local) inside DESTDIR
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig \
 	    $(DESTDIR)$(PREFIX)/share/tfm/models
 	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/
@@ -133,7 +134,8 @@ Q = $(if $(V),,@)
 KERN_O    = $(if $(SAN),-O1,-O3)
 KERN_REF  = $(if $(SAN),-O0,-O3)
 KERN_AVX2 = $(KERN_O) -mavx2 -mfma -mf16c
-KERN_VNNI = $(KERN_O) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mfma -mf16c -mprefer-vector-width=512
+KERN_VNNI = $(KERN_O) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mfma -mf16c \
+            -mprefer-vector-width=512
 %/lib/num/kern_ref.o: KERN = $(KERN_REF)
 %/lib/num/kern_avx2.o: KERN = $(KERN_AVX2)
 %/lib/num/kern_vnni.o: KERN = $(KERN_VNNI)
@@ -143,8 +145,8 @@ FLAGS = $(CC) $(C_FLAGS) $(CXX) $(CXX_FLAGS) $(KERN_REF) $(KERN_AVX2) $(KERN_VNN
 $(BUILD)/flags: FORCE $(filter deps deps-test,$(MAKECMDGOALS))
 	@command -v $(PKG_CONFIG) >/dev/null || \
 	    { echo "pkg-config is missing: install the Debian package pkg-config, or run: make deps" >&2; exit 1; }
-	@$(foreach p,$(PKGS),$(PKG_CONFIG) --exists $p || { echo "the library $p is missing: install the Debian package \
-	$(PKG_$p), or run: make deps" >&2; exit 1; };) :
+	@$(foreach p,$(PKGS),$(PKG_CONFIG) --exists $p || \
+	    { echo "the library $p is missing: install Debian's $(PKG_$p), or run: make deps" >&2; exit 1; };) :
 	@mkdir -p $(BUILD)
 	@echo '$(FLAGS)' | cmp -s - $@ || echo '$(FLAGS)' > $@
 
@@ -184,7 +186,8 @@ $(BUILD)/libtfm-double.a: $(DOUBLE_O)
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $^
 
-# For programs outside: one object in which only the names of the API are left, so that none of ours clashes with theirs.
+# For programs outside: one object in which only the names of the API are left, so that none of ours clashes
+# with theirs.
 $(BUILD)/install/libtfm.a: $(LIB_O)
 	@mkdir -p $(@D)
 	@rm -f $@
@@ -196,8 +199,8 @@ $(BUILD)/install/libtfm.a: $(LIB_O)
 $(BUILD)/libtfm.so: $(LIB_O)
 	@echo '{ global: tfm_*; local: *; };' > $(BUILD)/libtfm.map
 	@echo "  LINK $@"
-	$(Q)$(LINK) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,$(BUILD)/libtfm.map $(if $(SAN),,-Wl,-z,defs) \
-	    -o $@ $^ $(LIBS)
+	$(Q)$(LINK) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,$(BUILD)/libtfm.map \
+	    $(if $(SAN),,-Wl,-z,defs) -o $@ $^ $(LIBS)
 	@ln -sf libtfm.so $(BUILD)/$(SONAME)
 
 $(BUILD)/tfm: $(CMD_O) $(BUILD)/libtfm.a
@@ -215,9 +218,9 @@ $(DOUBLE_TESTS): $(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(BUILD)/libtfm-doubl
 $(BUILD)/tfm.pc: lib/tfm.h FORCE
 	@mkdir -p $(BUILD)
 	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' \
-	    'Name: tfm' 'Description: Trains, runs and explains Transformer translation models' 'Version: $(VERSION)' \
-	    'Requires.private: $(PKGS)' 'Libs: -L$${libdir} -ltfm' 'Libs.private: -lstdc++ -lm -pthread' \
-	    'Cflags: -I$${includedir}' > $@
+	    'Name: tfm' 'Description: Trains, runs and explains Transformer translation models' \
+	    'Version: $(VERSION)' 'Requires.private: $(PKGS)' 'Libs: -L$${libdir} -ltfm' \
+	    'Libs.private: -lstdc++ -lm -pthread' 'Cflags: -I$${includedir}' > $@
 
 .SECONDARY:
 -include $(LIB_O:.o=.d) $(CMD_O:.o=.d) $(DOUBLE_O:.o=.d) $(TESTS:$(BUILD)/tests/%=$(BUILD)/tests/unit/%.d)
