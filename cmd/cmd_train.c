@@ -68,7 +68,9 @@ static const struct option_spec options[] = {
     { .name = "learn-rate", .letter = 'l', FIELD(options.learn_rate), .argument = "X", .min = 0, .max = 1e9,
       PRESET, .help = "peak learning rate of Adam" },
     { .name = "lr-warmup", FIELD(options.lr_warmup), .argument = "AMOUNT", PRESET,
-      .help = "the learning rate rises for this long, and falls with the inverse square root from then on" },
+      .help = "the learning rate rises for this long" },
+    { .name = "lr-decay", FIELD(options.lr_decay), .argument = "inv-sqrt|cosine|linear|none",
+      .help = "how it falls: with the inverse square root after the warm-up, or to zero at --after" },
     { .name = "label-smoothing", FIELD(options.label_smoothing), .argument = "P", .min = 0, .max = 0.95,
       .help = "part of the probability spread over all pieces" },
     { .name = "clip-norm", FIELD(options.clip_norm), .argument = "X", .min = 0, .max = 1e9,
@@ -83,13 +85,14 @@ static const struct option_spec options[] = {
       .help = "or one of SOURCE<tab>TARGET" },
     { .name = "valid-freq", FIELD(options.valid_freq), .argument = "AMOUNT", .help = "validate this often" },
     { .name = "valid-metrics", FIELD(options.valid_metrics), .argument = "LIST",
-      .help = "ce (cross-entropy), bleu (of translations), or both with a comma; the last decides what is "
-              "best" },
+      .help = "some of ce (cross-entropy), perplexity, bleu and chrf (of translations), with commas; the last "
+              "decides what is best" },
     { .name = "early-stopping", FIELD(options.early_stopping), .argument = "N", .min = 0, .max = 1000000,
       .help = "stop after N validations without a new best; 0: go on" },
     { .help = "Run" },
     { .name = "after", .letter = 'a', FIELD(options.after), .argument = "AMOUNT",
-      .help = "stop after this much training: 10e (epochs), 5000 or 5Ku (updates), 1Gt (target tokens)" },
+      .help = "stop after this much training: 10e (epochs), 5000 or 5Ku (updates), 1Gt (target tokens), "
+              "50min, 2h" },
     { .name = "disp-freq", FIELD(options.disp_freq), .argument = "AMOUNT", .help = "report this often" },
     { .name = "save-freq", FIELD(options.save_freq), .argument = "AMOUNT", .help = "save this often" },
     { .name = "f32", FIELD(f32), .help = "export the weights in 32 bits rather than 16" },

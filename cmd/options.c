@@ -194,26 +194,19 @@ static bool parse_interval(const char *text, struct tfm_interval *interval)
         break;
     default: break;
     }
-    enum tfm_unit unit = TFM_UPDATES;
-    switch (*text) {
-    case 'e':
-        unit = TFM_EPOCHS;
-        text++;
-        break;
-    case 'u':
-        unit = TFM_UPDATES;
-        text++;
-        break;
-    case 't':
-        unit = TFM_TARGET_TOKENS;
-        text++;
-        break;
-    default: break;
+    static const struct {
+        const char *name;
+        enum tfm_unit unit;
+        double factor;
+    } units[] = { { "", TFM_UPDATES, 1 },       { "u", TFM_UPDATES, 1 },   { "e", TFM_EPOCHS, 1 },
+                  { "t", TFM_TARGET_TOKENS, 1 }, { "min", TFM_MINUTES, 1 }, { "h", TFM_MINUTES, 60 } };
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        if (strcmp(text, units[i].name) == 0) {
+            *interval = (struct tfm_interval){ amount * units[i].factor, units[i].unit };
+            return true;
+        }
     }
-    if (*text != '\0')
-        return false;
-    *interval = (struct tfm_interval){ amount, unit };
-    return true;
+    return false;
 }
 
 /* The place of a word among those between the bars of "one|two|three"; -1: it is none of them. */
@@ -238,7 +231,7 @@ static void describe_expected(const struct option_spec *spec, char *text, size_t
         snprintf(text, size, "a whole number, not negative");
     else if (spec->kind == OPTION_INTERVAL)
         snprintf(text, size,
-                 "an amount of training such as 10e (epochs), 5000 or 5Ku (updates), 1Gt (target tokens)");
+                 "an amount of training such as 10e (epochs), 5000 or 5Ku (updates), 1Gt (target tokens), 50min");
     else if (spec->kind == OPTION_STRING || spec->kind == OPTION_ENUM)
         snprintf(text, size, "%s", spec->argument);
     else if (spec->max >= INT_MAX)

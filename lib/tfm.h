@@ -166,11 +166,18 @@ TFM_API bool tfm_lines_would_wait(struct tfm_lines *lines);
 
 /* ---- training ---- */
 
-enum tfm_unit { TFM_UPDATES, TFM_EPOCHS, TFM_TARGET_TOKENS };
+enum tfm_unit { TFM_UPDATES, TFM_EPOCHS, TFM_TARGET_TOKENS, TFM_MINUTES };
 
-struct tfm_interval { /* an amount of training: "10e", "100Ku", "1Gt" */
+struct tfm_interval { /* an amount of training: "10e", "100Ku", "1Gt", "50min" */
     double amount;    /* 0: never */
     enum tfm_unit unit;
+};
+
+enum tfm_decay {
+    TFM_DECAY_INV_SQRT, /* learn_rate * sqrt(warmup / update) (Vaswani et al. 2017, section 5.3) */
+    TFM_DECAY_COSINE,   /* learn_rate * (1 + cos(pi * done / after)) / 2 (Loshchilov and Hutter 2017) */
+    TFM_DECAY_LINEAR,   /* learn_rate * (1 - done / after) */
+    TFM_DECAY_NONE,
 };
 
 enum tfm_tie { TFM_TIE_ALL, TFM_TIE_TARGET, TFM_TIE_NONE };
@@ -195,7 +202,7 @@ struct tfm_train_event {
     double tokens_per_second; /* source + target since the last PROGRESS */
     double seconds;           /* of training, all runs together */
     double seconds_left;      /* estimate; negative when unknown */
-    const char *metric;       /* VALID: "ce" or "bleu" */
+    const char *metric;       /* VALID: one of valid_metrics */
     double value;
     bool best;                /* VALID: the best so far */
     int stalled;              /* VALID: validations since the best */
@@ -221,7 +228,8 @@ struct tfm_train_options {
     /* optimiser */
     int mini_batch_words;      /* target pieces an update, about. Default 4096 */
     double learn_rate;         /* peak. 0 takes the preset's value */
-    struct tfm_interval lr_warmup; /* linear rise, then lr * sqrt(warmup / update). 0: the preset's */
+    struct tfm_interval lr_warmup; /* linear rise to learn_rate, then lr_decay. 0: the preset's. Not in minutes */
+    enum tfm_decay lr_decay;       /* cosine and linear reach zero at `after`. Default TFM_DECAY_INV_SQRT */
     float label_smoothing;     /* Default 0.1 */
     float clip_norm;           /* 0: off. Default 1 */
     uint64_t seed;             /* Default 1 */
@@ -229,7 +237,8 @@ struct tfm_train_options {
     struct tfm_interval after; /* stop after. Default 20 epochs */
     struct tfm_interval disp_freq, valid_freq, save_freq;
     int early_stopping;        /* stop after so many validations without a new best; 0: off. Default 10 */
-    const char *valid_metrics; /* "ce", "bleu" or "ce,bleu" (default); the last one decides early stopping */
+    const char *valid_metrics; /* some of "ce", "perplexity", "bleu", "chrf" with commas; the last one decides
+                                  early stopping. Default "ce,bleu" */
     float exponential_smoothing; /* the model validated and exported is a running mean of the weights that
                                     moves by this part an update; 0: off. Default 0.001 */
     bool f16;                  /* export weights as F16 (default) rather than F32 */

@@ -74,7 +74,6 @@ V_BINARY(V_sub, a.v[l] - b.v[l])
 V_BINARY(V_mul, a.v[l] * b.v[l])
 V_BINARY(V_div, a.v[l] / b.v[l])
 V_BINARY(V_max, a.v[l] > b.v[l] ? a.v[l] : b.v[l])
-V_BINARY(V_min, a.v[l] < b.v[l] ? a.v[l] : b.v[l])
 
 static inline V V_fma(V a, V b, V c)
 {
@@ -89,6 +88,9 @@ static inline V V_sqrt(V a)
     return a;
 }
 
+#ifndef REAL_IS_DOUBLE /* for V_exp, which is libm's in double */
+V_BINARY(V_min, a.v[l] < b.v[l] ? a.v[l] : b.v[l])
+
 static inline V V_round(V a)
 {
     LANES a.v[l] = (real)rint((double)a.v[l]);
@@ -101,6 +103,7 @@ static inline V V_pow2(V a)
     LANES a.v[l] = (real)ldexp(1.0, (int)a.v[l]);
     return a;
 }
+#endif
 
 /* x where rng_at(key, j + lane) >= limit, else 0 */
 static inline V V_drop(V x, uint32_t key, uint32_t j, uint32_t limit)

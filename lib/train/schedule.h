@@ -12,6 +12,7 @@ struct schedule_point { /* how far a training has come */
     long update;
     double epochs; /* done, with the part of the running one */
     double target_tokens;
+    double minutes; /* of training, all runs together */
 };
 
 double schedule_amount(const struct schedule_point *point, enum tfm_unit unit);
@@ -23,9 +24,7 @@ bool schedule_is_due(const struct tfm_interval *interval, const struct schedule_
 /* Whether the end is reached; an end at 0 never is. */
 bool schedule_is_over(const struct tfm_interval *end, const struct schedule_point *point);
 
-/* Linear rise to `peak` over the warm-up, then decay with the inverse square root (Vaswani et al. 2017,
- * section 5.3). */
-double schedule_learn_rate(double peak, const struct tfm_interval *warmup,
-                           const struct schedule_point *point);
+/* Linear rise to the learning rate over the warm-up, and the decay (tfm.h). */
+double schedule_learn_rate(const struct tfm_train_options *options, const struct schedule_point *point);
 
 #endif

@@ -44,19 +44,29 @@ static json_t *settings_to_json(const struct settings *settings)
     return object;
 }
 
+/* Under the names of the metrics. */
+static int add_scores(json_t *object, const struct score *scores)
+{
+    int failed = 0;
+    for (int m = 0; m < N_METRICS && !failed; m++)
+        failed = json_object_set_new(object, train_options_metric((enum metric)m), score_to_json(&scores[m]));
+    return failed;
+}
+
 enum tfm_status state_write(const struct train_state *s, const struct settings *settings, const char *path,
                             struct tfm_error *err)
 {
     /* json_pack takes over the "o" values, also when it fails. */
-    json_t *root =
-        json_pack("{s:i, s:I, s:i, s:i, s:f, s:i, s:f, s:f, s:b, s:o, s:o, s:f, s:o}", "format_version",
-                  STATE_FORMAT_VERSION, "update", (json_int_t)s->update, "epoch", s->epoch, "batch", s->batch,
-                  "target_tokens", s->target_tokens, "lanes", s->n_lanes, "loss_sum", s->loss_sum,
-                  "loss_tokens", s->loss_tokens, "validation_is_due", (int)s->valid_is_due, "ce",
-                  score_to_json(&s->scores[METRIC_CE]), "bleu", score_to_json(&s->scores[METRIC_BLEU]),
-                  "seconds", s->seconds, "settings", settings_to_json(settings));
-    if (root == NULL)
+    json_t *root = json_pack("{s:i, s:I, s:i, s:i, s:f, s:i, s:f, s:f, s:b, s:f, s:o}", "format_version",
+                             STATE_FORMAT_VERSION, "update", (json_int_t)s->update, "epoch", s->epoch,
+                             "batch", s->batch, "target_tokens", s->target_tokens, "lanes", s->n_lanes,
+                             "loss_sum", s->loss_sum, "loss_tokens", s->loss_tokens, "validation_is_due",
+                             (int)s->valid_is_due, "seconds", s->seconds, "settings",
+                             settings_to_json(settings));
+    if (root == NULL || add_scores(root, s->scores) != 0) {
+        json_decref(root);
         return err_set(err, TFM_ENOMEM, "no memory to write %s", path);
+    }
     enum tfm_status status = json_write(root, path, err);
     json_decref(root);
     return status;
@@ -110,8 +120,9 @@ static enum tfm_status read_fields(struct train_state *s, const struct settings 
     TRY(json_get_real(root, "loss_tokens", 0, HUGE_VAL, &s->loss_tokens, path, err));
     TRY(json_get_bool(root, "validation_is_due", &s->valid_is_due, path, err));
     TRY(json_get_real(root, "seconds", 0, HUGE_VAL, &s->seconds, path, err));
-    TRY(read_score(&s->scores[METRIC_CE], root, "ce", path, err));
-    return read_score(&s->scores[METRIC_BLEU], root, "bleu", path, err);
+    for (int m = 0; m < N_METRICS; m++)
+        TRY(read_score(&s->scores[m], root, train_options_metric((enum metric)m), path, err));
+    return TFM_OK;
 }
 
 enum tfm_status state_read(struct train_state *state, const struct settings *settings, const char *path,

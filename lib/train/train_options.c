@@ -17,7 +17,7 @@ static const struct rates { /* what goes with a preset, for corpora of up to som
     double learn_rate, warmup; /* warm-up in updates */
 } rates[] = { { "tiny", 0.003, 1000 }, { "small", 0.001, 2000 }, { "base", 0.0007, 4000 } };
 
-static const char *const metric_names[N_METRICS] = { "ce", "bleu" };
+static const char *const metric_names[N_METRICS] = { "ce", "perplexity", "bleu", "chrf" };
 
 const char *train_options_metric(enum metric metric)
 {
@@ -51,6 +51,18 @@ void tfm_train_options_init(struct tfm_train_options *options)
 }
 
 /* ---- checks ---- */
+
+/* Whatever sets the learning rate must not hang on the clock: it decides digits. */
+static enum tfm_status check_schedule(const struct tfm_train_options *o, struct tfm_error *err)
+{
+    if (o->lr_warmup.amount > 0 && o->lr_warmup.unit == TFM_MINUTES)
+        return err_set(err, TFM_EINVAL, "--lr-warmup is in minutes; it can be in updates, epochs or tokens");
+    bool has_end = o->lr_decay == TFM_DECAY_COSINE || o->lr_decay == TFM_DECAY_LINEAR;
+    if (has_end && (!(o->after.amount > 0) || o->after.unit == TFM_MINUTES))
+        return err_set(err, TFM_EINVAL,
+                       "--lr-decay cosine and linear need an end in updates, epochs or tokens (--after)");
+    return TFM_OK;
+}
 
 static enum tfm_status check_files(const struct tfm_train_options *o, struct tfm_error *err)
 {
@@ -117,20 +129,21 @@ static enum tfm_status read_metrics(struct metric_list *metrics, const char *nam
         }
         if (m == N_METRICS)
             return err_set(err, TFM_EINVAL,
-                           "--valid-metrics is \"%s\"; it can be ce, bleu or both with a comma between",
+                           "--valid-metrics is \"%s\"; it can be some of ce, perplexity, bleu and chrf, with "
+                           "commas between",
                            names);
         metrics->list[metrics->n++] = (enum metric)m;
         name += len;
     }
     if (metrics->n == 0)
-        return err_set(err, TFM_EINVAL, "--valid-metrics names no metric; it can be ce, bleu or both");
+        return err_set(err, TFM_EINVAL, "--valid-metrics names no metric; it can be some of ce, perplexity, bleu and chrf");
     return TFM_OK;
 }
 
 enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct metric_list *metrics,
                                       const struct tfm_train_options *options, struct tfm_error *err)
 {
-    assert((unsigned)options->tie <= TFM_TIE_NONE);
+    assert((unsigned)options->tie <= TFM_TIE_NONE && (unsigned)options->lr_decay <= TFM_DECAY_NONE);
     *resolved = *options;
     *metrics = (struct metric_list){ 0 };
     struct config config;
@@ -140,6 +153,7 @@ enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct
         resolved->vocab_type = "unigram";
     TRY(check_files(resolved, err));
     TRY(check_numbers(resolved, err));
+    TRY(check_schedule(resolved, err));
     if (!config_preset(&config, resolved->preset))
         return err_set(err, TFM_EINVAL, "--preset is \"%s\"; it can be tiny, small or base",
                        resolved->preset);

@@ -8,7 +8,9 @@
 
 enum metric {
     METRIC_CE,
+    METRIC_PERPLEXITY,
     METRIC_BLEU,
+    METRIC_CHRF,
     N_METRICS
 };
 
@@ -17,7 +19,7 @@ struct metric_list {
     int n; /* the last one decides early stopping and which model is exported */
 };
 
-const char *train_options_metric(enum metric metric); /* "ce", "bleu" */
+const char *train_options_metric(enum metric metric); /* "ce", "perplexity", "bleu", "chrf" */
 
 /* Copies the options, checks what the trainer relies on and puts the preset's learning rate and warm-up, and
  * the number of cores, in the place of zeros; `metrics` is empty without validation sets. */

@@ -28,11 +28,6 @@ struct trainer {
     double began;                     /* ... and when */
 };
 
-static double seconds(const struct training *t)
-{
-    return t->seconds_before + training_clock() - t->started;
-}
-
 /* ---- reports ---- */
 
 static struct tfm_train_event event_of(const struct trainer *r, enum tfm_event_kind kind)
@@ -45,7 +40,7 @@ static struct tfm_train_event event_of(const struct trainer *r, enum tfm_event_k
                                      .target_tokens = t->state.target_tokens,
                                      .learn_rate = r->learn_rate,
                                      .gradient_norm = r->gradient_norm,
-                                     .seconds = seconds(t),
+                                     .seconds = training_seconds(t),
                                      .seconds_left = -1 };
 }
 
@@ -135,7 +130,7 @@ static void apply_gradient(struct trainer *r, double n_target)
 {
     struct training *t = r->t;
     double clip = t->options.clip_norm;
-    r->learn_rate = schedule_learn_rate(t->options.learn_rate, &t->options.lr_warmup, &t->point);
+    r->learn_rate = schedule_learn_rate(&t->options, &t->point);
     struct optimizer_step step = { .update = t->state.update,
                                    .learn_rate = r->learn_rate,
                                    .gradient_scale = 1 / n_target,
@@ -240,7 +235,7 @@ static enum tfm_status save(struct trainer *r, const bool *is_best, struct tfm_e
     r->save_is_due = false;
     if (r->is_saved)
         return TFM_OK;
-    s->seconds = seconds(t);
+    s->seconds = training_seconds(t);
     if (!is_rewrite) {
         TRY(check_weights(r, err));
         TRY(checkpoint_write(&t->checkpoints, s, &t->settings, &t->params, &t->optimizer, t->pool, err));

@@ -23,6 +23,11 @@ double training_clock(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+double training_seconds(const struct training *t)
+{
+    return t->seconds_before + training_clock() - t->started;
+}
+
 const real *training_judged(const struct training *t)
 {
     return t->optimizer.average != NULL ? t->optimizer.average : t->optimizer.weights;
@@ -187,6 +192,7 @@ void training_set_point(struct training *t)
     t->point.update = t->state.update;
     t->point.epochs = t->state.epoch - 1 + (double)t->epoch_pairs / t->corpus.n;
     t->point.target_tokens = t->state.target_tokens;
+    t->point.minutes = training_seconds(t) / 60;
 }
 
 enum tfm_status training_find_place(struct training *t, struct tfm_error *err)

@@ -58,5 +58,6 @@ void training_set_point(struct training *training);
 enum tfm_status training_find_place(struct training *training, struct tfm_error *err);
 
 double training_clock(void); /* seconds */
+double training_seconds(const struct training *training); /* of training, all runs together */
 
 #endif

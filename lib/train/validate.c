@@ -1,14 +1,16 @@
 /*
  * validate.c: judges weights on the validation set. Cross-entropy is the mean of -log p over all target
- * tokens, without label smoothing and dropout (pairs that are empty or over --max-length are left out); BLEU
- * compares translations of all lines, made as `tfm translate` would make them, with the other side.
+ * tokens, without label smoothing and dropout (pairs that are empty or over --max-length are left out), perplexity
+ * its exponential; BLEU and chrF compare translations of all lines, made as `tfm translate` would make them, with the other side.
  */
 #include "train/validate.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "text/bleu.h"
+#include "text/chrf.h"
 #include "train/report.h"
 
 static enum tfm_status read_set(struct validate *v, const struct tfm_train_options *o, struct pool *pool,
@@ -68,8 +70,8 @@ static enum tfm_status cross_entropy(double *value, const struct validate *v, st
     return TFM_OK;
 }
 
-/* Translates all lines and scores them. */
-static enum tfm_status score_lines(double *value, const struct validate *v, const struct net *net,
+/* Translates all lines and scores them, by all metrics of text. */
+static enum tfm_status score_lines(double *values, const struct validate *v, const struct net *net,
                                    const struct vocab *vocab, const struct train_callbacks *callbacks,
                                    int threads, const char **lines, char **texts, struct tfm_error *err)
 {
@@ -84,10 +86,11 @@ static enum tfm_status score_lines(double *value, const struct validate *v, cons
     }
     for (size_t i = 0; i < n; i++)
         lines[i] = pairs_target(&v->text, i);
-    return bleu_score((const char *const *)texts, lines, n, value, err);
+    TRY(bleu_score((const char *const *)texts, lines, n, &values[METRIC_BLEU], err));
+    return chrf_score((const char *const *)texts, lines, n, &values[METRIC_CHRF], err);
 }
 
-static enum tfm_status bleu(double *value, const struct validate *v, struct net *net,
+static enum tfm_status translate_and_score(double *values, const struct validate *v, struct net *net,
                             const struct vocab *vocab, const struct train_callbacks *callbacks, int threads,
                             struct tfm_error *err)
 {
@@ -98,7 +101,7 @@ static enum tfm_status bleu(double *value, const struct validate *v, struct net 
     enum tfm_status status = packed != NULL && lines != NULL && texts != NULL ? TFM_OK : TFM_ENOMEM;
     if (status == TFM_OK) {
         net_pack(net, packed);
-        status = score_lines(value, v, net, vocab, callbacks, threads, lines, texts, err);
+        status = score_lines(values, v, net, vocab, callbacks, threads, lines, texts, err);
     }
     for (size_t i = 0; texts != NULL && i < n; i++)
         mem_free(texts[i]);
@@ -113,24 +116,28 @@ enum tfm_status validate_run(double *values, const struct validate *v, struct la
                              const struct weights *weights, const struct vocab *vocab,
                              const struct train_callbacks *callbacks, struct tfm_error *err)
 {
-    enum tfm_status status = TFM_OK;
-    for (int i = 0; i < v->metrics.n && status == TFM_OK; i++) {
+    bool of_loss = false, of_text = false;
+    for (int i = 0; i < v->metrics.n; i++) {
         enum metric metric = v->metrics.list[i];
-        if (metric == METRIC_CE) {
-            status = cross_entropy(&values[metric], v, lanes, how, err);
-            continue;
-        }
-        struct net *net = mem_alloc(sizeof(*net), err); /* large, and changed by packing */
-        if (net == NULL)
-            return TFM_ENOMEM;
-        net_bind(net, config, weights);
-        status = bleu(&values[metric], v, net, vocab, callbacks, pool_threads(how->pool), err);
-        mem_free(net);
+        *(metric == METRIC_CE || metric == METRIC_PERPLEXITY ? &of_loss : &of_text) = true;
     }
+    if (of_loss) {
+        TRY(cross_entropy(&values[METRIC_CE], v, lanes, how, err));
+        values[METRIC_PERPLEXITY] = exp(values[METRIC_CE]);
+    }
+    if (!of_text)
+        return TFM_OK;
+    struct net *net = mem_alloc(sizeof(*net), err); /* large, and changed by packing */
+    if (net == NULL)
+        return TFM_ENOMEM;
+    net_bind(net, config, weights);
+    enum tfm_status status =
+        translate_and_score(values, v, net, vocab, callbacks, pool_threads(how->pool), err);
+    mem_free(net);
     return status;
 }
 
 bool validate_is_better(enum metric metric, double value, double than)
 {
-    return metric == METRIC_CE ? value < than : value > than;
+    return metric == METRIC_CE || metric == METRIC_PERPLEXITY ? value < than : value > than;
 }

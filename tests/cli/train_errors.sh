@@ -74,6 +74,17 @@ has "no pair is told" "$dir/err" "no pair to train on"
 train 1 "a missing file" "$dir/m9" -t "$en" "$dir/nowhere"
 has "its name is told" "$dir/err" "nowhere"
 
+# ---- schedules ----
+
+train 2 "a warm-up in minutes" "$dir/s1" -t "$en" "$de" --lr-warmup 5min
+has "is refused" "$dir/err" "--lr-warmup is in minutes"
+train 2 "a cosine without an end" "$dir/s1" -t "$en" "$de" --lr-decay cosine --after 0
+has "needs one" "$dir/err" "need an end in updates, epochs or tokens (--after)"
+train 2 "a straight line to an end in hours" "$dir/s1" -t "$en" "$de" --lr-decay linear --after 2h
+has "needs another" "$dir/err" "need an end in updates, epochs or tokens (--after)"
+train 2 "a metric that is none" "$dir/s1" -t "$en" "$de" --valid-sets "$en" "$de" --valid-metrics ce,ter
+has "all are named" "$dir/err" "ce, perplexity, bleu and chrf"
+
 # ---- vocabularies ----
 
 train 0 "two vocabularies for untied embeddings" "$dir/v1" -t "$en" "$de" --tied-embeddings none

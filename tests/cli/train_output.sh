@@ -50,6 +50,16 @@ END
 else
     skip "--log-json is JSON with the fields of the man page" "no python3"
 fi
+# shellcheck disable=SC2086
+run 0 "all metrics, and a cosine" train "$dir/m" $valid --valid-freq 10 --after 20u --lr-decay cosine --disp-freq 5u \
+    --valid-metrics ce,perplexity,bleu,chrf
+for metric in ce perplexity bleu chrf; do
+    has "a validation by $metric" "$dir/err" "Up\. 20 : $metric : [0-9.]*[0-9] : "
+    check "its best is kept" test -e "$dir/m/checkpoints/best-$metric/state.json"
+done
+is "perplexity is the exponential of the cross-entropy" "$(awk '/ : ce : / { ce = exp($12) } / : perplexity : / {
+    x = $12 / ce; if (x > 0.999 && x < 1.001) n++ } END { print n }' "$dir/err")" 2
+has "the cosine ends at zero" "$dir/err" "Up\. 20 .*L\.r\. 0\.0*e+00"
 lines=$(wc -l <"$dir/a/log")
 run 0 "the same command again" train "$dir/a" --after 40u --log "$dir/a/log" --quiet
 is "--quiet prints nothing" "$(cat "$dir/out" "$dir/err")" ""

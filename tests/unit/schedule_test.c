@@ -8,7 +8,7 @@
 
 static struct schedule_point at(long update, double epochs, double tokens)
 {
-    return (struct schedule_point){ update, epochs, tokens };
+    return (struct schedule_point){ update, epochs, tokens, (double)update / 10 };
 }
 
 static void test_intervals(void)
@@ -46,18 +46,38 @@ static void test_ends(void)
     CHECK(!schedule_is_over(&never, &p), "an end at 0 is none");
 }
 
+static double rate(enum tfm_decay decay, struct tfm_interval warmup, struct schedule_point point)
+{
+    struct tfm_train_options o = { .learn_rate = 0.002, .lr_warmup = warmup, .lr_decay = decay,
+                                   .after = { 1000, TFM_UPDATES } };
+    return schedule_learn_rate(&o, &point);
+}
+
 static void test_learn_rate(void)
 {
     struct tfm_interval warmup = { 100, TFM_UPDATES }, by_tokens = { 5000, TFM_TARGET_TOKENS },
                         none = { 0, TFM_UPDATES };
     struct schedule_point first = at(1, 0, 50), peak = at(100, 0, 5000), late = at(400, 0, 20000);
-    CHECK_NEAR(schedule_learn_rate(0.002, &warmup, &first), 0.00002, 1e-18,
-               "the first of 100 updates of warm-up");
-    CHECK_NEAR(schedule_learn_rate(0.002, &warmup, &peak), 0.002, 0, "the peak");
-    CHECK_NEAR(schedule_learn_rate(0.002, &warmup, &late), 0.001, 1e-18,
-               "half of it after four times as long");
-    CHECK_NEAR(schedule_learn_rate(0.002, &by_tokens, &late), 0.001, 1e-18, "the same counted in tokens");
-    CHECK_NEAR(schedule_learn_rate(0.002, &none, &late), 0.002, 0, "without warm-up it stays");
+    struct schedule_point end = at(1000, 0, 50000), beyond = at(1500, 0, 75000);
+    CHECK_NEAR(rate(TFM_DECAY_INV_SQRT, warmup, first), 0.00002, 1e-18, "the first of 100 updates of warm-up");
+    CHECK_NEAR(rate(TFM_DECAY_INV_SQRT, warmup, peak), 0.002, 0, "the peak");
+    CHECK_NEAR(rate(TFM_DECAY_INV_SQRT, warmup, late), 0.001, 1e-18, "half of it after four times as long");
+    CHECK_NEAR(rate(TFM_DECAY_INV_SQRT, by_tokens, late), 0.001, 1e-18, "the same counted in tokens");
+    CHECK_NEAR(rate(TFM_DECAY_INV_SQRT, none, late), 0.002, 0, "without warm-up it stays");
+    CHECK_NEAR(rate(TFM_DECAY_LINEAR, none, late), 0.0012, 1e-18, "linear: three fifths left after two");
+    CHECK_NEAR(rate(TFM_DECAY_LINEAR, warmup, first), 0.002 * 0.01 * 0.999, 1e-18, "linear, while it rises");
+    CHECK_NEAR(rate(TFM_DECAY_COSINE, none, late), 0.001 * (1 + cos(0.4 * acos(-1))), 1e-18, "cosine");
+    CHECK_NEAR(rate(TFM_DECAY_COSINE, none, end) + rate(TFM_DECAY_LINEAR, none, end), 0, 1e-18,
+               "cosine and linear end at zero");
+    CHECK_NEAR(rate(TFM_DECAY_LINEAR, none, beyond), 0, 0, "and stay there");
+    CHECK_NEAR(rate(TFM_DECAY_NONE, warmup, beyond), 0.002, 0, "without decay it stays");
+}
+
+static void test_minutes(void)
+{
+    struct tfm_interval end = { 5, TFM_MINUTES };
+    struct schedule_point before = at(49, 0, 0), then = at(50, 0, 0);
+    CHECK(!schedule_is_over(&end, &before) && schedule_is_over(&end, &then), "an end in minutes");
 }
 
 int main(void)
@@ -65,5 +85,6 @@ int main(void)
     test_intervals();
     test_ends();
     test_learn_rate();
+    test_minutes();
     return check_done();
 }
