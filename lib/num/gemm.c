@@ -4,6 +4,9 @@
 #include "num/gemm.h"
 
 #include <cblas.h>
+#include <sys/mman.h>
+
+#define BLAS_BUFFER ((size_t)129 << 20) /* OpenBLAS takes 128 MiB a thread, and aligns them */
 
 #ifdef REAL_IS_DOUBLE
 #define BLAS_GEMM cblas_dgemm
@@ -20,4 +23,20 @@ void gemm(real *c, int ldc, const real *a, int lda, int a_transposed, const real
               b_transposed ? CblasTrans : CblasNoTrans, m, n, k, 1, a, lda, b, ldb, beta, c, ldc);
 }
 
-void gemm_single_thread(void) { openblas_set_num_threads(1); }
+void gemm_single_thread(void)
+{
+    openblas_set_num_threads(1);
+}
+
+enum tfm_status gemm_check_room(int threads, struct tfm_error *err)
+{
+    size_t size = (size_t)threads * BLAS_BUFFER;
+    void *room = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_NORESERVE | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED)
+        return err_set(err, TFM_ENOMEM,
+                       "no address space for the %zu MiB that OpenBLAS takes for %d thread%s: lower "
+                       "--cpu-threads, or raise the limit (ulimit -v)",
+                       size >> 20, threads, threads == 1 ? "" : "s");
+    munmap(room, size);
+    return TFM_OK;
+}

@@ -5,6 +5,7 @@
 #ifndef TFM_NUM_GEMM_H
 #define TFM_NUM_GEMM_H
 
+#include "base/err.h"
 #include "base/real.h"
 
 /* c [m, n] = beta c + op(a) op(b), op(a) [m, k], op(b) [k, n]; transposed where the flag says so. */
@@ -13,5 +14,9 @@ void gemm(real *c, int ldc, const real *a, int lda, int a_transposed, const real
 
 /* Holds BLAS to one thread: this setting is the whole process'. */
 void gemm_single_thread(void);
+
+/* Proves that there is address space for what BLAS takes when so many threads multiply at once. Where there
+ * is none, OpenBLAS asks for it again and again, without an end. */
+enum tfm_status gemm_check_room(int threads, struct tfm_error *err);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "num/gemm.h"
 
 #define MICRO_ROWS 1024
 
@@ -59,6 +60,8 @@ enum tfm_status lanes_init(struct lanes *lanes, int n, int threads, int longest,
         status = scratch_init(&lanes->arena[lanes->n_arenas], scratch_size(config, longest), longest, err);
         lanes->n_arenas += status == TFM_OK;
     }
+    if (status == TFM_OK)
+        status = gemm_check_room(threads, err);
     if (status != TFM_OK)
         lanes_release(lanes);
     return status;
