@@ -22,7 +22,8 @@
 #include "model/model.h"
 #include "text/utf8.h"
 
-#define KEPT_SIZE         ((size_t)1 << 30) /* address space of a worker for the results of one call */
+#define KEPT_SIZE         ((size_t)1 << 30)  /* address space of a worker for the results of one call */
+#define LEAST_SIZE        ((size_t)64 << 20) /* of each arena where address space is limited */
 #define MAX_BEAM          64
 #define MAX_LENGTH        10000
 #define MAX_LENGTH_FACTOR 100
@@ -98,19 +99,63 @@ static enum tfm_status check_options(const struct tfm_translate_options *o, stru
 
 /* ---- creation ---- */
 
-static enum tfm_status worker_init(struct worker *worker, const struct tfm_translator *t,
-                                   struct tfm_error *err)
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static void release_arenas(struct tfm_translator *t)
+{
+    for (int i = 0; i < t->n_workers; i++) {
+        arena_release(&t->workers[i].scratch);
+        arena_release(&t->workers[i].kept);
+    }
+}
+
+/* Reserves at most `limit` bytes for each arena of each worker, alike for all; false where the system does not
+ * grant that, or would have little left for all else. */
+static bool reserve_arenas(struct tfm_translator *t, size_t limit)
+{
+    size_t most = plan_scratch(t->options.max_length, t->options.mini_batch, &t->search, t->net);
+    size_t scratch = smaller(most, limit), kept = smaller(KEPT_SIZE, limit);
+    struct arena rest = { 0 };
+    bool granted = true;
+    for (int i = 0; i < t->n_workers && granted; i++) {
+        struct worker *worker = &t->workers[i];
+        granted = arena_init(&worker->scratch, scratch, NULL) == TFM_OK && worker->scratch.size >= scratch &&
+                  arena_init(&worker->kept, kept, NULL) == TFM_OK && worker->kept.size >= kept;
+    }
+    granted = granted && arena_init(&rest, LEAST_SIZE, NULL) == TFM_OK;
+    arena_release(&rest);
+    if (!granted)
+        release_arenas(t);
+    return granted;
+}
+
+/* As much as the workers can use or, where address space is limited, as they can all have. */
+static enum tfm_status init_arenas(struct tfm_translator *t, struct tfm_error *err)
 {
     size_t one = search_scratch_base(t->net) + search_scratch(&t->search, t->net, t->options.max_length);
-    size_t most = plan_scratch(t->options.max_length, t->options.mini_batch, &t->search, t->net);
-    TRY(arena_init(&worker->scratch, most, err));
-    if (worker->scratch.size < one)
+    size_t limit = SIZE_MAX / 4;
+    while (!reserve_arenas(t, limit)) {
+        if (limit <= LEAST_SIZE)
+            return err_set(
+                err, TFM_ENOMEM,
+                "no address space for twice %zu MiB of scratch memory for each of %d threads: use fewer "
+                "(--cpu-threads), or raise the limit (ulimit -v)",
+                LEAST_SIZE >> 20, t->n_workers);
+        limit /= 2;
+        if (limit < LEAST_SIZE)
+            limit = LEAST_SIZE;
+    }
+    size_t size = t->workers[0].scratch.size;
+    if (size < one)
         return err_set(err, TFM_ENOMEM,
                        "a sentence of %d pieces with beam size %d may need %zu MiB of scratch memory and "
-                       "this process may have %zu; lower the maximal length or the beam size, or raise the "
-                       "limit (ulimit -v)",
-                       t->options.max_length, t->options.beam_size, one >> 20, worker->scratch.size >> 20);
-    return arena_init(&worker->kept, KEPT_SIZE, err);
+                       "this process may have %zu; lower the maximal length, the beam size or the number of "
+                       "threads, or raise the limit (ulimit -v)",
+                       t->options.max_length, t->options.beam_size, one >> 20, size >> 20);
+    return TFM_OK;
 }
 
 static enum tfm_status translator_init(struct tfm_translator *t, struct tfm_error *err)
@@ -121,9 +166,8 @@ static enum tfm_status translator_init(struct tfm_translator *t, struct tfm_erro
     if (t->workers == NULL)
         return TFM_ENOMEM;
     t->n_workers = threads;
-    for (int i = 0; i < threads; i++)
-        TRY(worker_init(&t->workers[i], t, err));
-    return pool_new(&t->pool, threads, err);
+    TRY(pool_new(&t->pool, threads, err)); /* its stacks come first: they do not shrink */
+    return init_arenas(t, err);
 }
 
 enum tfm_status translator_new(struct tfm_translator **translator, const struct net *net,
@@ -167,9 +211,8 @@ void tfm_translator_free(struct tfm_translator *t)
     if (t == NULL)
         return;
     pool_free(t->pool);
+    release_arenas(t);
     for (int i = 0; i < t->n_workers; i++) {
-        arena_release(&t->workers[i].scratch);
-        arena_release(&t->workers[i].kept);
         ints_release(&t->workers[i].pieces);
         str_release(&t->workers[i].text);
     }
