@@ -85,8 +85,8 @@ static const struct option_spec options[] = {
       .help = "or one of SOURCE<tab>TARGET" },
     { .name = "valid-freq", FIELD(options.valid_freq), .argument = "AMOUNT", .help = "validate this often" },
     { .name = "valid-metrics", FIELD(options.valid_metrics), .argument = "LIST",
-      .help = "some of ce (cross-entropy), perplexity, bleu and chrf (of translations), with commas; the last "
-              "decides what is best" },
+      .help = "some of ce (cross-entropy), perplexity, bleu and chrf (of translations), with commas; the "
+              "last decides what is best" },
     { .name = "early-stopping", FIELD(options.early_stopping), .argument = "N", .min = 0, .max = 1000000,
       .help = "stop after N validations without a new best; 0: go on" },
     { .help = "Run" },

@@ -231,7 +231,8 @@ static void describe_expected(const struct option_spec *spec, char *text, size_t
         snprintf(text, size, "a whole number, not negative");
     else if (spec->kind == OPTION_INTERVAL)
         snprintf(text, size,
-                 "an amount of training such as 10e (epochs), 5000 or 5Ku (updates), 1Gt (target tokens), 50min");
+                 "an amount of training such as 10e (epochs), 5000 or 5Ku (updates), 1Gt (target tokens), "
+                 "50min");
     else if (spec->kind == OPTION_STRING || spec->kind == OPTION_ENUM)
         snprintf(text, size, "%s", spec->argument);
     else if (spec->max >= INT_MAX)

@@ -228,7 +228,7 @@ struct tfm_train_options {
     /* optimiser */
     int mini_batch_words;      /* target pieces an update, about. Default 4096 */
     double learn_rate;         /* peak. 0 takes the preset's value */
-    struct tfm_interval lr_warmup; /* linear rise to learn_rate, then lr_decay. 0: the preset's. Not in minutes */
+    struct tfm_interval lr_warmup; /* linear rise to learn_rate; not in minutes. 0: the preset's */
     enum tfm_decay lr_decay;       /* cosine and linear reach zero at `after`. Default TFM_DECAY_INV_SQRT */
     float label_smoothing;     /* Default 0.1 */
     float clip_norm;           /* 0: off. Default 1 */

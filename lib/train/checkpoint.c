@@ -19,16 +19,21 @@
 
 /* ---- names ---- */
 
-static bool ends_in_tmp(const char *name)
+/* NAME.tmp of a checkpoint, or NAME.tmp-<process>-<number> of a file (base/file.c). */
+static bool is_temporary(const char *name)
 {
-    size_t len = strlen(name);
-    return len > 4 && strcmp(name + len - 4, ".tmp") == 0;
+    const char *tmp = strstr(name, ".tmp");
+    long process;
+    int number, end = 0;
+    if (tmp == NULL || tmp == name)
+        return false;
+    return tmp[4] == '\0' || (sscanf(tmp, ".tmp-%ld-%d%n", &process, &number, &end) == 2 && tmp[end] == '\0');
 }
 
-static enum tfm_status remove_entry(const struct checkpoints *c, const char *name, struct tfm_error *err)
+static enum tfm_status remove_entry(const char *folder, const char *name, struct tfm_error *err)
 {
     struct str path = { 0 };
-    enum tfm_status status = path_join(&path, c->folder.data, name, err);
+    enum tfm_status status = path_join(&path, folder, name, err);
     if (status == TFM_OK && unlink(path.data) != 0)
         status = dir_remove(path.data, err);
     str_release(&path);
@@ -36,18 +41,17 @@ static enum tfm_status remove_entry(const struct checkpoints *c, const char *nam
 }
 
 /* Removes every entry of the folder that is unwanted. */
-static enum tfm_status remove_where(const struct checkpoints *c,
-                                    bool (*is_unwanted)(const char *name, void *arg), void *arg,
-                                    struct tfm_error *err)
+static enum tfm_status remove_where(const char *folder, bool (*is_unwanted)(const char *name, void *arg),
+                                    void *arg, struct tfm_error *err)
 {
-    DIR *dir = opendir(c->folder.data);
+    DIR *dir = opendir(folder);
     if (dir == NULL)
-        return err_io(err, "cannot read the folder %s", c->folder.data);
+        return err_io(err, "cannot read the folder %s", folder);
     enum tfm_status status = TFM_OK;
     struct dirent *entry;
     while (status == TFM_OK && (entry = readdir(dir)) != NULL) {
         if (is_unwanted(entry->d_name, arg))
-            status = remove_entry(c, entry->d_name, err);
+            status = remove_entry(folder, entry->d_name, err);
     }
     closedir(dir);
     return status;
@@ -56,7 +60,7 @@ static enum tfm_status remove_where(const struct checkpoints *c,
 static bool is_half_written(const char *name, void *arg)
 {
     (void)arg;
-    return ends_in_tmp(name);
+    return is_temporary(name);
 }
 
 struct kept {
@@ -95,7 +99,7 @@ enum tfm_status checkpoint_prune(const struct checkpoints *c, struct tfm_error *
         snprintf(link, sizeof(link), "best-%s", train_options_metric((enum metric)m));
         kept.n += read_link(c, link, kept.names[kept.n], sizeof(kept.names[0]));
     }
-    return remove_where(c, is_unnamed, &kept, err);
+    return remove_where(c->folder.data, is_unnamed, &kept, err);
 }
 
 /* ---- the folder ---- */
@@ -119,7 +123,9 @@ enum tfm_status checkpoint_init(struct checkpoints *c, const char *model, struct
     if (status == TFM_OK && access(c->folder.data, W_OK) != 0)
         status = err_io(err, "cannot write to the folder %s", c->folder.data);
     if (status == TFM_OK)
-        status = remove_where(c, is_half_written, NULL, err);
+        status = remove_where(c->folder.data, is_half_written, NULL, err);
+    if (status == TFM_OK)
+        status = remove_where(model, is_half_written, NULL, err);
     if (status != TFM_OK)
         checkpoint_release(c);
     return status;

@@ -136,14 +136,16 @@ static enum tfm_status read_metrics(struct metric_list *metrics, const char *nam
         name += len;
     }
     if (metrics->n == 0)
-        return err_set(err, TFM_EINVAL, "--valid-metrics names no metric; it can be some of ce, perplexity, bleu and chrf");
+        return err_set(err, TFM_EINVAL,
+                       "--valid-metrics names no metric; it can be some of ce, perplexity, bleu and chrf");
     return TFM_OK;
 }
 
 enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct metric_list *metrics,
                                       const struct tfm_train_options *options, struct tfm_error *err)
 {
-    assert((unsigned)options->tie <= TFM_TIE_NONE && (unsigned)options->lr_decay <= TFM_DECAY_NONE);
+    assert((unsigned)options->tie <= TFM_TIE_NONE);
+    assert((unsigned)options->lr_decay <= TFM_DECAY_NONE);
     *resolved = *options;
     *metrics = (struct metric_list){ 0 };
     struct config config;

@@ -1,7 +1,8 @@
 /*
  * validate.c: judges weights on the validation set. Cross-entropy is the mean of -log p over all target
- * tokens, without label smoothing and dropout (pairs that are empty or over --max-length are left out), perplexity
- * its exponential; BLEU and chrF compare translations of all lines, made as `tfm translate` would make them, with the other side.
+ * tokens, without label smoothing and dropout (pairs that are empty or over --max-length are left out),
+ * perplexity its exponential; BLEU and chrF compare translations of all lines, made as `tfm translate` would
+ * make them, with the other side.
  */
 #include "train/validate.h"
 

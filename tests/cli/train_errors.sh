@@ -111,9 +111,13 @@ done
 train 2 "going on with another corpus" "$dir/c1" -t "$dir/short" "$dir/short" --after 5u
 has "is refused with both sizes" "$dir/err" "512 pairs.* now it is 511 pairs"
 same "the model is as it was" "$dir/before.gz" "$dir/c1/weights.safetensors.gz"
+: >"$dir/c1/weights.safetensors.gz.tmp-123-0"
+: >"$dir/c1/notes.tmp-old"
 train 0 "another learning rate, and no smoothing" "$dir/c1" -t "$en" "$de" --after 5u --learn-rate 0.001 \
     --exponential-smoothing 0 --disp-freq 1 --save-freq 1
 is "are fine" "$(readlink "$dir/c1/checkpoints/last")" checkpoint-5
+check "what a killed training left half-written is gone" test ! -e "$dir/c1/weights.safetensors.gz.tmp-123-0"
+check "and nothing else" test -e "$dir/c1/notes.tmp-old"
 rm -rf "$dir/c1/checkpoints"
 train 2 "a model without checkpoints" "$dir/c1" -t "$en" "$de"
 has "is not overwritten" "$dir/err" "holds a model but no checkpoints"

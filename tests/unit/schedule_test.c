@@ -59,7 +59,7 @@ static void test_learn_rate(void)
                         none = { 0, TFM_UPDATES };
     struct schedule_point first = at(1, 0, 50), peak = at(100, 0, 5000), late = at(400, 0, 20000);
     struct schedule_point end = at(1000, 0, 50000), beyond = at(1500, 0, 75000);
-    CHECK_NEAR(rate(TFM_DECAY_INV_SQRT, warmup, first), 0.00002, 1e-18, "the first of 100 updates of warm-up");
+    CHECK_NEAR(rate(TFM_DECAY_INV_SQRT, warmup, first), 0.00002, 1e-18, "the first of 100 updates");
     CHECK_NEAR(rate(TFM_DECAY_INV_SQRT, warmup, peak), 0.002, 0, "the peak");
     CHECK_NEAR(rate(TFM_DECAY_INV_SQRT, warmup, late), 0.001, 1e-18, "half of it after four times as long");
     CHECK_NEAR(rate(TFM_DECAY_INV_SQRT, by_tokens, late), 0.001, 1e-18, "the same counted in tokens");
