@@ -44,6 +44,9 @@ constexpr char WORD_START[] = "\xe2\x96\x81"; /* U+2581 */
 /* Normalisation can make text eleven times as long, and SentencePiece counts bytes in an int. */
 constexpr size_t LONGEST_LINE = (size_t)64 << 20;
 
+/* Encoding takes some 150 bytes of memory a byte of text, so a long line is encoded stretch by stretch. */
+constexpr size_t LONGEST_STRETCH = (size_t)64 << 10;
+
 /* What a vocabulary is trained on at most. SentencePiece needs some 25 bytes of memory a byte of text. */
 constexpr uint64_t MAX_TRAIN_LINES = 2000000, MAX_TRAIN_BYTES = 100000000;
 constexpr size_t MAX_TRAIN_LINE = 16384;
@@ -317,6 +320,32 @@ enum tfm_status load(struct spm *spm, const char *path, const char *data, size_t
     return TFM_OK;
 }
 
+/* The bytes of a line that are encoded in one go: all, or up to a single space between words, where no piece
+ * goes on. A word that is longer than a stretch is cut between characters. */
+size_t stretch_length(std::string_view line)
+{
+    if (line.size() <= LONGEST_STRETCH)
+        return line.size();
+    for (size_t i = LONGEST_STRETCH - 1; i > 0; i--) {
+        if (line[i] == ' ' && line[i - 1] != ' ' && line[i + 1] != ' ')
+            return i;
+    }
+    size_t n = LONGEST_STRETCH;
+    while (((unsigned char)line[n] & 0xc0) == 0x80) /* the text is valid UTF-8: three steps at most */
+        n--;
+    return n;
+}
+
+enum tfm_status encode_stretch(const struct spm *spm, std::string_view text, struct ints *ids,
+                               struct tfm_error *err)
+{
+    std::vector<int> found;
+    sentencepiece::util::Status status = spm->processor.Encode(text, &found);
+    if (!status.ok())
+        return err_set(err, TFM_EFORMAT, "SentencePiece cannot split a line: %s", reason_of(status).c_str());
+    return ints_add(ids, found.data(), found.size(), err);
+}
+
 } // namespace
 
 enum tfm_status spm_open(struct spm **spm, const char *path, struct tfm_error *err)
@@ -380,12 +409,12 @@ enum tfm_status spm_encode(const struct spm *spm, const char *text, size_t len, 
             TRY(clean(&cleaned, text, len, err));
             line = cleaned;
         }
-        std::vector<int> found;
-        sentencepiece::util::Status status = spm->processor.Encode(line, &found);
-        if (!status.ok())
-            return err_set(err, TFM_EFORMAT, "SentencePiece cannot split a line: %s",
-                           reason_of(status).c_str());
-        return ints_add(ids, found.data(), found.size(), err);
+        while (!line.empty()) {
+            size_t n = stretch_length(line);
+            TRY(encode_stretch(spm, line.substr(0, n), ids, err));
+            line.remove_prefix(n < line.size() && line[n] == ' ' ? n + 1 : n); /* each stretch begins a word */
+        }
+        return TFM_OK;
     });
 }
 

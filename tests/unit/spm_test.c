@@ -167,6 +167,19 @@ static void check_encode(const struct spm *spm)
         line[i] = "kalomiterna"[rng_below((uint64_t)i, 11)];
     CHECK(spm_encode(spm, line, LONG, &a, &err) == TFM_OK && a.n > LONG / 20, "a word of 1 MiB");
     mem_free(line);
+    /* A line that is encoded in stretches has the pieces of its words. */
+    static const char words[] = "kalo mi  terna kalomi ";
+    enum { TIMES = 20000 };
+    str_clear(&text);
+    for (int i = 0; i < TIMES; i++)
+        str_add(&text, words, strlen(words), &err);
+    a.n = b.n = 0;
+    spm_encode(spm, words, strlen(words), &b, &err);
+    CHECK(spm_encode(spm, text.data, text.len, &a, &err) == TFM_OK && a.n == TIMES * b.n, "a line of 440 kB");
+    n = 0;
+    for (size_t i = 0; i < a.n; i++)
+        n += a.data[i] != b.data[i % b.n];
+    CHECK_INT(n, 0, "  its pieces are those of its words");
     CHECK_INT(spm_encode(spm, "", ((size_t)64 << 20) + 1, &a, &err), TFM_EINVAL, "a line that is too long");
 
     mem_fail_after(0);
