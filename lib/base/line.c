@@ -118,6 +118,12 @@ static enum tfm_status read_raw(struct line_reader *r, struct tfm_error *err)
     }
 }
 
+static enum tfm_status too_long(const struct line_reader *r, struct tfm_error *err)
+{
+    return err_set(err, TFM_EFORMAT, "%s: line %ld is longer than %zu MiB; is this a text file?", r->path,
+                   r->number + 1, LINE_LONGEST >> 20);
+}
+
 /* Makes room for a chunk at the end of text, at its front if lines were returned from there. */
 static enum tfm_status make_room(struct line_reader *r, struct tfm_error *err)
 {
@@ -128,8 +134,7 @@ static enum tfm_status make_room(struct line_reader *r, struct tfm_error *err)
         r->begin = 0;
     }
     if (text->len > LINE_LONGEST)
-        return err_set(err, TFM_EFORMAT, "%s: line %ld is longer than %zu MiB; is this a text file?", r->path,
-                       r->number + 1, LINE_LONGEST >> 20);
+        return too_long(r, err);
     return str_reserve(text, CHUNK, err);
 }
 
@@ -231,6 +236,8 @@ static const char *find_line_end(struct line_reader *r)
 static enum tfm_status cut_line(struct line_reader *r, size_t n, size_t n_end, struct str *line,
                                 struct tfm_error *err)
 {
+    if (n > LINE_LONGEST) /* by less than a chunk */
+        return too_long(r, err);
     const char *data = r->text.data + r->begin;
     size_t from = r->number == 0 && n >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     size_t to = n_end > 0 && n > from && data[n - 1] == '\r' ? n - 1 : n;

@@ -148,6 +148,20 @@ static void test_long_lines(void)
     CHECK_INT(read_lines(&found, &err), TFM_EFORMAT, "an endless line is refused");
     CHECK_STR(err.message, "/dev/zero: line 1 is longer than 64 MiB; is this a text file?", "  by name");
     snprintf(path, sizeof(path), "%s/lines", check_tmp());
+
+    size = LINE_LONGEST + 2;
+    line = mem_alloc(size, NULL);
+    memset(line, 'a', size);
+    line[LINE_LONGEST] = '\n';
+    write_file(line, LINE_LONGEST + 1);
+    CHECK(read_lines(&found, &err) == TFM_OK && found.len == LINE_LONGEST + 1, "a line of 64 MiB");
+    line[LINE_LONGEST] = 'a';
+    line[LINE_LONGEST + 1] = '\n';
+    write_file(line, size);
+    CHECK_INT(read_lines(&found, &err), TFM_EFORMAT, "a byte more is refused");
+    write_file(line, size - 1);
+    CHECK_INT(read_lines(&found, &err), TFM_EFORMAT, "  without a line end, too");
+    mem_free(line);
     str_release(&text);
     str_release(&found);
     str_release(&zip);
