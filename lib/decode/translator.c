@@ -22,7 +22,7 @@
 #include "model/model.h"
 #include "text/utf8.h"
 
-#define KEPT_SIZE         ((size_t)1 << 30)  /* address space of a worker for the results of one call */
+#define KEPT_SIZE         ((size_t)4 << 30)  /* address space of a worker for the results of one call */
 #define LEAST_SIZE        ((size_t)64 << 20) /* of each arena where address space is limited */
 #define MAX_BEAM          64
 #define MAX_LENGTH        10000
@@ -227,10 +227,11 @@ void tfm_translator_free(struct tfm_translator *t)
 
 static enum tfm_status no_room(const struct worker *worker, struct tfm_error *err)
 {
-    return err_set(err, TFM_ENOMEM,
-                   "the translations of one call do not fit into the %zu MiB set aside for them; translate "
-                   "fewer lines at once",
-                   worker->kept.size >> 20);
+    return err_set(
+        err, TFM_ENOMEM,
+        "the translations of one call do not fit into the %zu MiB set aside for them; lower the "
+        "maximal length factor or the number of hypotheses wanted, or translate fewer lines at once",
+        worker->kept.size >> 20);
 }
 
 static bool has_room(const struct worker *worker, size_t size)
