@@ -63,6 +63,20 @@ static bool is_half_written(const char *name, void *arg)
     return is_temporary(name);
 }
 
+/* In the model's folder, which may hold files of the user's, only what a training writes there. */
+static bool is_half_model(const char *name, void *arg)
+{
+    static const char *const written[] = { "config.json", "weights.safetensors.gz", "vocab.spm", "source.spm",
+                                           "target.spm",  "source.txt",             "target.txt" };
+    (void)arg;
+    for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); i++) {
+        size_t len = strlen(written[i]);
+        if (strncmp(name, written[i], len) == 0 && strncmp(name + len, ".tmp", 4) == 0)
+            return is_temporary(name);
+    }
+    return false;
+}
+
 struct kept {
     char names[MAX_LINKS][64];
     int n;
@@ -104,6 +118,23 @@ enum tfm_status checkpoint_prune(const struct checkpoints *c, struct tfm_error *
 
 /* ---- the folder ---- */
 
+/* A copy that followed links has folders where the names should be. Without its name `last` a training would
+ * begin again, and write over the model. */
+static enum tfm_status check_links(const struct checkpoints *c, struct tfm_error *err)
+{
+    struct str path = { 0 };
+    char target[64];
+    enum tfm_status status = path_join(&path, c->folder.data, "last", err);
+    if (status == TFM_OK && readlink(path.data, target, sizeof(target)) < 0 && errno == EINVAL)
+        status = err_set(err, TFM_EFORMAT,
+                         "%s should be a symbolic link and is none, as in a copy made by a program that follows "
+                         "links: copy again with one that keeps them (cp -a, rsync -a), or replace it by a link to "
+                         "the checkpoint-N of the highest number",
+                         path.data);
+    str_release(&path);
+    return status;
+}
+
 enum tfm_status checkpoint_init(struct checkpoints *c, const char *model, struct tfm_error *err)
 {
     *c = (struct checkpoints){ .lock = -1 };
@@ -123,9 +154,11 @@ enum tfm_status checkpoint_init(struct checkpoints *c, const char *model, struct
     if (status == TFM_OK && access(c->folder.data, W_OK) != 0)
         status = err_io(err, "cannot write to the folder %s", c->folder.data);
     if (status == TFM_OK)
+        status = check_links(c, err);
+    if (status == TFM_OK)
         status = remove_where(c->folder.data, is_half_written, NULL, err);
     if (status == TFM_OK)
-        status = remove_where(model, is_half_written, NULL, err);
+        status = remove_where(model, is_half_model, NULL, err);
     if (status != TFM_OK)
         checkpoint_release(c);
     return status;
