@@ -263,6 +263,11 @@ enum tfm_status check_options(const struct spm_train_options *options, struct tf
     return TFM_OK;
 }
 
+const char *name_of(const struct spm_train_options *options)
+{
+    return options->text_name != nullptr ? options->text_name : options->files[0];
+}
+
 enum tfm_status training_failed(const struct spm_train_options *options, const std::string &reason,
                                 struct tfm_error *err)
 {
@@ -273,7 +278,7 @@ enum tfm_status training_failed(const struct spm_train_options *options, const s
                        "the text has %d different characters, each of which is a piece: ask for a vocabulary "
                        "of at least %d pieces rather than %d",
                        needed - 2, needed, asked);
-    return err_set(err, TFM_EINVAL, "SentencePiece cannot train a vocabulary on %s: %s", options->files[0],
+    return err_set(err, TFM_EINVAL, "SentencePiece cannot train a vocabulary on %s: %s", name_of(options),
                    reason.empty() ? "an internal check failed" : reason.c_str());
 }
 
@@ -282,8 +287,8 @@ enum tfm_status train(const struct spm_train_options *options, std::string *mode
     uint64_t total = 0, keep = 0;
     TRY(count_lines(options, &total, &keep, err));
     if (total == 0)
-        return err_set(err, TFM_EINVAL, "%s%s no text to train a vocabulary on: lines of letters are needed",
-                       options->files[0], options->n_files > 1 ? " and the other files hold" : " holds");
+        return err_set(err, TFM_EFORMAT, "%s: no text to train a vocabulary on: lines of letters are needed",
+                       name_of(options));
     const std::unordered_map<std::string, std::string> settings = {
         { "model_type", options->type },
         { "vocab_size", std::to_string(options->vocab_size) },

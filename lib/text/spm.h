@@ -34,6 +34,7 @@ enum tfm_status spm_decode(const struct spm *spm, const int *ids, size_t n, stru
 struct spm_train_options {
     const char *const *files; /* UTF-8 text, one sentence a line, plain or gzip; read twice, so no pipes */
     int n_files;
+    const char *text_name;  /* what messages call the text; NULL: by its first file */
     const char *model_path; /* written atomically */
     int vocab_size;
     const char *type; /* "unigram" or "bpe" */

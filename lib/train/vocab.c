@@ -1,7 +1,7 @@
 /*
- * vocab.c: where a training's vocabularies come from. Given ones are copied byte for byte; without them,
- * those that lie in the model folder serve; else SentencePiece learns them from the corpus, both sides
- * jointly for tied embeddings. For that the corpus is written as plain text first, whatever it comes as
+ * vocab.c: where a training's vocabularies come from. Given ones are copied byte for byte; a training that goes
+ * on has those in its folder; else SentencePiece learns them from the corpus, both sides jointly for tied
+ * embeddings. For that the corpus is written as plain text first, whatever it comes as
  * (gzip, tab-separated, a pipe), and read from there afterwards, so that each source is read once.
  */
 #include "train/vocab.h"
@@ -191,11 +191,14 @@ static enum tfm_status name_text(struct vocab *vocab, const char *folder, struct
     return status;
 }
 
+/* Trains on the text of one side, or on both; that text lies in files that the user has not named. */
 static enum tfm_status train_one(const char *model_path, const char *const *files, int n_files,
-                                 const struct tfm_train_options *options, struct tfm_error *err)
+                                 const char *text_name, const struct tfm_train_options *options,
+                                 struct tfm_error *err)
 {
     struct spm_train_options how = { .files = files,
                                      .n_files = n_files,
+                                     .text_name = text_name,
                                      .model_path = model_path,
                                      .vocab_size = options->vocab_size,
                                      .type = options->vocab_type };
@@ -204,16 +207,36 @@ static enum tfm_status train_one(const char *model_path, const char *const *file
     return spm_train(&how, err);
 }
 
+static enum tfm_status train_both(const struct paths *paths, const char *const *files,
+                                  const struct tfm_train_options *options, struct tfm_error *err)
+{
+    const char *source = options->tsv != NULL ? options->tsv : options->source;
+    const char *target = options->tsv != NULL ? options->tsv : options->target;
+    if (options->tie != TFM_TIE_ALL) {
+        TRY(train_one(paths->source.data, &files[0], 1, source, options, err));
+        return train_one(paths->target.data, &files[1], 1, target, options, err);
+    }
+    struct str name = { 0 };
+    enum tfm_status status = options->tsv != NULL ? str_printf(&name, err, "%s", source)
+                                                  : str_printf(&name, err, "%s and %s", source, target);
+    if (status == TFM_OK)
+        status = train_one(paths->shared.data, files, 2, name.data, options, err);
+    str_release(&name);
+    return status;
+}
+
+/* What an earlier start left, before its first update, is trained anew, since that start may have had another
+ * corpus or another --vocab-size. */
 static enum tfm_status train(struct vocab *vocab, const struct paths *paths,
                              const struct tfm_train_options *options, struct tfm_error *err)
 {
+    const char *files[] = { vocab->source_text, vocab->target_text };
     vocab->has_text = true;
     TRY(write_text(vocab, options, err));
-    const char *files[] = { vocab->source_text, vocab->target_text };
-    if (options->tie == TFM_TIE_ALL)
-        return train_one(paths->shared.data, files, 2, options, err);
-    TRY(train_one(paths->source.data, &files[0], 1, options, err));
-    return train_one(paths->target.data, &files[1], 1, options, err);
+    TRY(train_both(paths, files, options, err));
+    if (options->tie != TFM_TIE_ALL)
+        unlink(paths->shared.data); /* it would be taken for both */
+    return TFM_OK;
 }
 
 /* ---- opening ---- */
@@ -224,15 +247,7 @@ static enum tfm_status prepare_files(struct vocab *vocab, const struct paths *pa
 {
     if (options->source_vocab != NULL)
         return use_given(paths, options, goes_on, err);
-    bool has_shared = file_exists(paths->shared.data);
-    bool has_both = file_exists(paths->source.data) && file_exists(paths->target.data);
-    if (goes_on)
-        return TFM_OK;
-    if (!has_shared && !(has_both && options->tie != TFM_TIE_ALL))
-        return train(vocab, paths, options, err);
-    report_note(options, "the vocabular%s in %s serve%s", has_shared ? "y " SHARED_FILE : "ies",
-                options->model, has_shared ? "s" : "");
-    return TFM_OK;
+    return goes_on ? TFM_OK : train(vocab, paths, options, err);
 }
 
 static enum tfm_status open_files(struct vocab *vocab, const struct paths *paths, struct tfm_error *err)

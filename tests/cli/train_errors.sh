@@ -71,6 +71,8 @@ has "are left out and counted" "$dir/err" "100 of 103 pairs.* left out: 2 empty 
 : >"$dir/empty"
 train 1 "an empty corpus" "$dir/m9" -t "$dir/empty" "$dir/empty" -v "$dir/m4/vocab.spm" "$dir/m4/vocab.spm"
 has "no pair is told" "$dir/err" "no pair to train on"
+train 1 "an empty corpus without a vocabulary" "$dir/m9" --tsv "$dir/empty"
+has "it is told by its own name" "$dir/err" "$dir/empty: no text to train a vocabulary on"
 train 1 "a missing file" "$dir/m9" -t "$en" "$dir/nowhere"
 has "its name is told" "$dir/err" "nowhere"
 
@@ -98,6 +100,15 @@ has "is refused" "$dir/err" "began with another vocabulary"
 train 1 "no vocabulary at all" "$dir/v4" -t "$en" "$de" -v "$en" "$en"
 has "is told by name" "$dir/err" "toy/en"
 check "and not copied" test ! -e "$dir/v4/vocab.spm"
+
+mkdir "$dir/v5" "$dir/v5/mine.tmp" && cp "$dir/v3/vocab.spm" "$dir/v5"
+: >"$dir/v5/weights.safetensors.gz.tmp-1-2"
+: >"$dir/v5/mine.tmp/file"
+train 0 "vocabularies over one of an earlier start" "$dir/v5" -t "$en" "$de" --tied-embeddings target --vocab-size 60
+has "are trained anew" "$dir/err" "training the vocabulary .*/v5/source.spm (unigram, up to 60 pieces)"
+check "without the other kind" test ! -e "$dir/v5/vocab.spm"
+check "half-written files of a model are removed" test ! -e "$dir/v5/weights.safetensors.gz.tmp-1-2"
+check "files of the user's are not" test -e "$dir/v5/mine.tmp/file"
 
 # ---- going on ----
 
@@ -130,6 +141,11 @@ cp -R "$dir/m6" "$dir/c3"
 sed -i 's/"batch": [0-9]*/"batch": 99999/' "$dir/c3/checkpoints/last/state.json"
 train 1 "a place that no epoch has" "$dir/c3" -t "$en" "$de" --after 5u
 has "is told" "$dir/err" "checkpoint-3/state.json: batch 99999 of an epoch that has"
+
+cp -RL "$dir/m6" "$dir/followed"
+train 1 "a copy whose links are folders" "$dir/followed" -t "$en" "$de" --after 5u
+has "is told, with a way out" "$dir/err" "checkpoints/last should be a symbolic link"
+same "the model is as it was" "$dir/m6/weights.safetensors.gz" "$dir/followed/weights.safetensors.gz"
 
 # ---- divergence ----
 

@@ -259,12 +259,12 @@ static void check_no_training(const char *text)
     check_train_refuses(text, "unigram", 2, TFM_EINVAL, "2 pieces", "two pieces");
     check_train_refuses(text, "word", 100, TFM_EINVAL, "\"word\"", "another type");
     check_train_refuses(check_path("missing"), "bpe", 100, TFM_EIO, "No such file", "a missing file");
-    check_train_refuses(write_text("empty", "", 0), "unigram", 100, TFM_EINVAL, "holds no text",
+    check_train_refuses(write_text("empty", "", 0), "unigram", 100, TFM_EFORMAT, "no text",
                         "an empty file");
     static const char blank[] =
         " \n\t\n\x01\x02\n\0\n" SPACE "\n" REPLACED "\n\xff\n\xe2\x80\x8b\n\xe2\x96\x85 x\n";
-    check_train_refuses(write_text("blank", blank, sizeof(blank) - 1), "unigram", 100, TFM_EINVAL,
-                        "holds no text", "lines without text");
+    check_train_refuses(write_text("blank", blank, sizeof(blank) - 1), "unigram", 100, TFM_EFORMAT, "no text",
+                        "lines without text");
     CHECK_INT(train(text, check_path("missing/none.spm"), "bpe", 100), TFM_EIO, "a folder that is not there");
 }
 
