@@ -203,6 +203,12 @@ enum tfm_status translator_new(struct tfm_translator **translator, const struct 
 enum tfm_status tfm_translator_new(struct tfm_translator **translator, const struct tfm_model *model,
                                    const struct tfm_translate_options *options, struct tfm_error *err)
 {
+    *translator = NULL;
+    if (model->broken != NULL) /* inspect can still look at it, and so makes its translator itself */
+        return err_set(err, TFM_EFORMAT,
+                       "%s: the weights %s are not all finite numbers, so the model cannot translate: get it anew, "
+                       "or see with tfm inspect what it holds",
+                       model->folder, model->broken->name);
     return translator_new(translator, &model->net, model->source, model->target, model->kern, options, err);
 }
 

@@ -34,7 +34,7 @@ struct summary {
 
 static struct tensor_stats stats_of(const real *x, size_t n)
 {
-    struct tensor_stats stats = { 0, 0, INFINITY, -INFINITY };
+    struct tensor_stats stats = { 0, 0, x[0], x[0] };
     for (size_t i = 0; i < n; i++) {
         stats.mean += x[i];
         stats.min = fmin(stats.min, x[i]);
@@ -43,7 +43,7 @@ static struct tensor_stats stats_of(const real *x, size_t n)
     stats.mean /= (double)n;
     for (size_t i = 0; i < n; i++)
         stats.deviation += (x[i] - stats.mean) * (x[i] - stats.mean);
-    stats.deviation = sqrt(stats.deviation / (double)n);
+    stats.deviation = isnan(stats.deviation) ? (double)NAN : sqrt(stats.deviation / (double)n); /* no -nan */
     return stats;
 }
 

@@ -59,6 +59,8 @@ static enum tfm_status open_weights(struct tfm_model *model, struct str *path, s
     enum tfm_status status =
         safetensors_open(&model->block, path->data, &model->params, &model->type, pool, err);
     pool_free(pool);
+    if (status == TFM_OK)
+        model->broken = params_find_broken(&model->params, model->block);
     return status;
 }
 

@@ -16,6 +16,7 @@ struct tfm_model {
     real *block;               /* the parameters, row by row */
     real *packed;              /* the matrices again, in panels for translation */
     enum tensor_type type;     /* as stored */
+    const struct param *broken; /* the first tensor with a value that is not finite, or NULL */
     struct weights weights;    /* into block */
     struct net net;            /* packed */
     struct spm *source, *target; /* the same object when there is one vocabulary */

@@ -132,6 +132,19 @@ const struct param *params_find(const struct params *params, const char *name)
     return NULL;
 }
 
+const struct param *params_find_broken(const struct params *params, const real *block)
+{
+    for (int i = 0; i < params->n && block != NULL; i++) {
+        const struct param *param = &params->list[i];
+        size_t n = params_count(param);
+        for (size_t j = 0; j < n; j++) {
+            if (!isfinite(block[param->offset + j]))
+                return param;
+        }
+    }
+    return NULL;
+}
+
 /* A value depends on seed, tensor, row and column only. */
 static real first_value(const struct param *param, uint64_t key, uint64_t row, uint64_t col)
 {

@@ -58,6 +58,8 @@ enum tfm_status params_list(struct params *params, const struct config *config, 
 void params_release(struct params *params);
 void params_bind(struct weights *weights, const struct config *config, real *block);
 const struct param *params_find(const struct params *params, const char *name); /* NULL: none */
+/* The first tensor of a block that holds a NaN or an infinity; NULL: none, as there is no block. */
+const struct param *params_find_broken(const struct params *params, const real *block);
 
 /* First values: Xavier uniform (Glorot and Bengio 2010) for matrices, query, key and value each for
  * themselves; normal with deviation D^-1/2 for embeddings. */

@@ -10,19 +10,6 @@
 
 #define MOST_TIMES_LOG_V 4
 
-/* The first tensor of a block with a value that is not finite, or NULL. */
-static const struct param *find_broken(const struct params *params, const real *block)
-{
-    for (int i = 0; i < params->n && block != NULL; i++) {
-        const struct param *param = &params->list[i];
-        for (size_t j = 0; j < params_count(param); j++) {
-            if (!isfinite(block[param->offset + j]))
-                return param;
-        }
-    }
-    return NULL;
-}
-
 enum tfm_status diverge_check(const struct diverge *found, const struct params *params, const real *weights,
                               const real *gradient, struct tfm_error *err)
 {
@@ -31,8 +18,8 @@ enum tfm_status diverge_check(const struct diverge *found, const struct params *
     if (is_finite && found->loss <= MOST_TIMES_LOG_V * guess)
         return TFM_OK;
     char what[200];
-    const struct param *weight = is_finite ? NULL : find_broken(params, weights);
-    const struct param *slope = is_finite || weight != NULL ? NULL : find_broken(params, gradient);
+    const struct param *weight = is_finite ? NULL : params_find_broken(params, weights);
+    const struct param *slope = is_finite || weight != NULL ? NULL : params_find_broken(params, gradient);
     if (weight != NULL)
         snprintf(what, sizeof(what), "the weights %s are not finite", weight->name);
     else if (slope != NULL)

@@ -243,6 +243,32 @@ static void test_misfits(void)
     unsetenv("TFM_CPU");
 }
 
+/* Weights that are no numbers give empty translations: better none than those. Inspect may look at them. */
+static void test_broken(void)
+{
+    struct tfm_model *model;
+    struct tfm_translator *translator;
+    struct tfm_translate_options options;
+    struct tfm_error err = { 0 };
+    const struct param *param = params_find(&params, "model.decoder.layers.0.fc1.bias");
+    real *value = block + param->offset + 3, was = *value;
+    static const float broken[] = { NAN, INFINITY };
+    tfm_translate_options_init(&options);
+    for (int i = 0; i < 2; i++) {
+        *value = (real)broken[i];
+        if (model_write(folder, &config, NULL, &params, block, TENSOR_F32, NULL, &err) != TFM_OK ||
+            !CHECK(tfm_model_open(&model, folder, &err) == TFM_OK, "a model with a weight of %g is opened",
+                   (double)broken[i]))
+            continue;
+        CHECK_INT(tfm_translator_new(&translator, model, &options, &err), TFM_EFORMAT, "  but does not translate");
+        CHECK(strstr(err.message, "weights model.decoder.layers.0.fc1.bias are not all finite") != NULL,
+              "  and says which tensor it is");
+        tfm_model_free(model);
+    }
+    *value = was;
+    write_model();
+}
+
 static void test_no_memory(void)
 {
     struct tfm_model *model;
@@ -268,6 +294,7 @@ int main(void)
     test_variants();
     test_missing();
     test_misfits();
+    test_broken();
     test_no_memory();
     mem_free(block);
     params_release(&params);
