@@ -41,6 +41,8 @@ static bool is_model(struct model_path *path, const char *folder, const char *be
 enum tfm_status find_model(struct model_path *path, const char *named, struct tfm_error *err)
 {
     static const char *const near_program[] = { "../" SHIPPED, SHIPPED, "../share/tfm/" SHIPPED };
+    if (named != NULL && *named == '\0') /* most likely a variable that is not set: no reason to take another */
+        return cmd_error(err, TFM_EINVAL, "found '' as the name of the model, expected a folder");
     if (named == NULL)
         named = getenv("TFM_MODEL");
     if (named != NULL && *named != '\0') {

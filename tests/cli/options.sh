@@ -66,6 +66,8 @@ wrong "two corpora" "both --train-sets and --tsv" train -m x -t a b --tsv c
 wrong "two validation sets" "both --valid-sets and --valid-tsv" train -m x -t a b --valid-sets c d --valid-tsv e
 wrong "an unknown metric" "valid-metrics" train -m "$dir/x" -t a b --valid-sets a b --valid-metrics bleurt
 wrong "a file and --input" "found --input and the file 'b'" translate -i a b
+wrong "an empty name of a model" "found '' as the name of the model" translate -m "" a
+wrong "an empty name of a model to inspect" "found '' as the name of the model" inspect ""
 wrong "two outputs" "both --output and --output-dir" translate -o x --output-dir y a
 wrong "a suffix without --output-dir" "option --suffix is for --output-dir" translate --suffix .de a
 wrong "standard input into --output-dir" "needs files with names" translate --output-dir x -
