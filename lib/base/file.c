@@ -16,6 +16,7 @@
 #include "base/mem.h"
 
 #define BUFFER_SIZE ((size_t)64 << 10)
+#define LONGEST_STREAM ((size_t)256 << 20) /* of a pipe or device, which may have no end, read as a whole */
 
 struct file_writer {
     char *path;
@@ -32,12 +33,19 @@ static enum tfm_status read_all(int fd, const char *path, char **data, size_t *s
     struct stat status;
     /* The size is a hint: files grow, and those of /proc and pipes have none. One byte more notices the end
      * at once. */
-    size_t cap = fstat(fd, &status) == 0 && status.st_size > 0 ? (size_t)status.st_size + 1 : BUFFER_SIZE;
+    bool is_known = fstat(fd, &status) == 0;
+    size_t cap = is_known && status.st_size > 0 ? (size_t)status.st_size + 1 : BUFFER_SIZE;
+    size_t most = is_known && S_ISREG(status.st_mode) ? SIZE_MAX : LONGEST_STREAM;
     size_t n = 0;
     char *block = mem_alloc(cap + 1, err);
     if (block == NULL)
         return TFM_ENOMEM;
     for (;;) {
+        if (n >= most) {
+            mem_free(block);
+            return err_set(err, TFM_EFORMAT, "%s: is no regular file and has not ended after %zu MiB", path,
+                           most >> 20);
+        }
         if (n == cap) {
             char *grown = mem_grow(block, cap + 1, cap * 2 + 1, 1, err);
             if (grown == NULL) {

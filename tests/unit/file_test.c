@@ -118,6 +118,8 @@ static void test_refusals(void)
 {
     CHECK_STR(content("/nowhere/x"), "cannot open /nowhere/x: No such file or directory", "a missing file");
     CHECK_STR(content("/"), "cannot read /: Is a directory", "a folder is no file");
+    CHECK_STR(content("/dev/zero"), "/dev/zero: is no regular file and has not ended after 256 MiB",
+              "a file without an end is given up");
     CHECK_INT(file_write("/nowhere/x", "x", 1, &err), TFM_EIO, "a missing folder");
     CHECK_STR(err.message, "cannot write /nowhere/x: No such file or directory", "  is named");
     CHECK_INT(file_write(check_path("."), "x", 1, &err), TFM_EIO, "a folder cannot be written");
