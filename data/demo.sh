@@ -15,6 +15,6 @@ echo "A paragraph from a file, a sentence a line:  $tfm translate -m $model data
 echo
 "$tfm" translate -m "$model" data/demo-paragraph.txt
 echo
-echo "Which source words the last decoder layer looked at:  $tfm inspect attention -m $model --layer -1 ..."
+echo "Which source pieces the last decoder layer looks at:  $tfm inspect attention -m $model --layer 1 --head 3 ..."
 echo
-"$tfm" inspect attention -m "$model" --part cross --layer 0 --head 0 "Good morning, my friend."
+"$tfm" inspect attention -m "$model" --part cross --layer 1 --head 3 "Where is the train station?"

@@ -86,7 +86,7 @@ is "about 500 of them an update" "$(grep -c "$progress" "$dir/err")" 5
 
 # ---- a terminal ----
 
-if command -v script >/dev/null; then
+if script -qec true /dev/null >/dev/null 2>&1; then # there may be no pseudo-terminals
     # shellcheck disable=SC2086
     run 0 "a training on a terminal" script -qec "stty cols 60; '$tfm' train -t '$dir/toy/en' '$dir/toy/de' -m '$dir/e' \
         --dim-model 16 --dim-ffn 32 --heads 2 --enc-depth 1 --dec-depth 1 --vocab-size 100 --mini-batch-words 500 \
