@@ -141,6 +141,24 @@ static enum tfm_status read_metrics(struct metric_list *metrics, const char *nam
     return TFM_OK;
 }
 
+/* The sizes fit each other, as far as can be told before there is a vocabulary. */
+static enum tfm_status check_architecture(const struct tfm_train_options *o, struct tfm_error *err)
+{
+    struct config c;
+    train_options_config(&c, o);
+    c.source_vocab_size = c.vocab_size = o->vocab_size;
+    if (c.d_model % 2 != 0)
+        return err_set(err, TFM_EINVAL, "--dim-model is %d and should be even", c.d_model);
+    if (c.heads > 0 && c.d_model % c.heads != 0)
+        return err_set(err, TFM_EINVAL, "--dim-model is %d, which --heads %d does not divide evenly", c.d_model,
+                       c.heads);
+    if (config_check(&c, "the options", err) == TFM_OK)
+        return TFM_OK;
+    if (err != NULL)
+        err->status = TFM_EINVAL; /* no file is wrong */
+    return TFM_EINVAL;
+}
+
 enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct metric_list *metrics,
                                       const struct tfm_train_options *options, struct tfm_error *err)
 {
@@ -159,6 +177,7 @@ enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct
     if (!config_preset(&config, resolved->preset))
         return err_set(err, TFM_EINVAL, "--preset is \"%s\"; it can be tiny, small or base",
                        resolved->preset);
+    TRY(check_architecture(resolved, err));
     if (resolved->valid_source != NULL || resolved->valid_tsv != NULL)
         TRY(read_metrics(metrics, resolved->valid_metrics != NULL ? resolved->valid_metrics : "", err));
     for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -77,6 +78,18 @@ static enum tfm_status read_corpus(struct training *t, struct tfm_error *err)
     enum tfm_status status = corpus_read(&t->corpus, reader, t->pool, err);
     pairs_free(reader);
     return status;
+}
+
+/* A name with a mistake is told now, not when the vocabulary has been trained. */
+static enum tfm_status check_files(const struct tfm_train_options *o, struct tfm_error *err)
+{
+    const char *const paths[] = { o->source,       o->target,    o->tsv,          o->valid_source,
+                                  o->valid_target, o->valid_tsv, o->source_vocab, o->target_vocab };
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        if (paths[i] != NULL && strcmp(paths[i], "-") != 0 && access(paths[i], R_OK) != 0)
+            return err_io(err, "cannot open %s", paths[i]);
+    }
+    return TFM_OK;
 }
 
 static enum tfm_status open_data(struct training *t, struct tfm_error *err)
@@ -223,6 +236,7 @@ enum tfm_status training_init(struct training *t, const struct tfm_train_options
     t->kern = kern_for(tier);
     gemm_single_thread();
     TRY(pool_new(&t->pool, t->options.threads, err));
+    TRY(check_files(&t->options, err));
     TRY(open_folder(t, err));
     TRY(open_data(t, err));
     TRY(open_config(t, err));

@@ -64,6 +64,9 @@ wrong "a training without a model" "option --model is missing" train -t a b
 wrong "a training without a corpus" "option --train-sets (or --tsv) is missing" train -m x
 wrong "two corpora" "both --train-sets and --tsv" train -m x -t a b --tsv c
 wrong "two validation sets" "both --valid-sets and --valid-tsv" train -m x -t a b --valid-sets c d --valid-tsv e
+wrong "an odd width" "--dim-model is 33 and should be even" train -m "$dir/x" -t a b --dim-model 33
+wrong "heads that do not fit the width" "--dim-model is 128, which --heads 3 does not divide" \
+    train -m "$dir/x" -t a b --heads 3
 wrong "an unknown metric" "valid-metrics" train -m "$dir/x" -t a b --valid-sets a b --valid-metrics bleurt
 wrong "a file and --input" "found --input and the file 'b'" translate -i a b
 wrong "an empty name of a model" "found '' as the name of the model" translate -m "" a

@@ -68,6 +68,13 @@ done
     for (i = 0; i < 300; i++) printf "dog ";  printf "\tHund\n" }'; } >"$dir/odd.tsv"
 train 0 "empty sides and long pairs" "$dir/m8" --tsv "$dir/odd.tsv"
 has "are left out and counted" "$dir/err" "100 of 103 pairs.* left out: 2 empty on a side, 1 longer than 150"
+for option in "--valid-tsv" "-v $en" "--valid-sets $en"; do
+    # shellcheck disable=SC2086
+    train 1 "a missing file of $option" "$dir/m8b" --tsv "$dir/both.tsv" $option "$dir/nowhere"
+    has "is told by name" "$dir/err" "cannot open $dir/nowhere: No such file"
+    check "before any work" test ! -e "$dir/m8b"
+done
+
 : >"$dir/empty"
 train 1 "an empty corpus" "$dir/m9" -t "$dir/empty" "$dir/empty" -v "$dir/m4/vocab.spm" "$dir/m4/vocab.spm"
 has "no pair is told" "$dir/err" "no pair to train on"
