@@ -88,13 +88,13 @@ is "about 500 of them an update" "$(grep -c "$progress" "$dir/err")" 5
 
 if script -qec true /dev/null >/dev/null 2>&1; then # there may be no pseudo-terminals
     # shellcheck disable=SC2086
-    run 0 "a training on a terminal" script -qec "stty cols 60; '$tfm' train -t '$dir/toy/en' '$dir/toy/de' -m '$dir/e' \
+    run 0 "a training on a terminal" script -qec "stty cols 66; '$tfm' train -t '$dir/toy/en' '$dir/toy/de' -m '$dir/e' \
         --dim-model 16 --dim-ffn 32 --heads 2 --enc-depth 1 --dec-depth 1 --vocab-size 100 --mini-batch-words 500 \
         --cpu-threads 1 $valid --valid-freq 20 --disp-freq 10 --after 40u --log '$dir/e/log'" /dev/null
     tr '\r' '\n' <"$dir/out" | sed "s/$(printf '\033')\[K//" >"$dir/lines"
     has "a progress line" "$dir/lines" '^update 10  epoch [0-9]*  loss [0-9.]*  [0-9,]* tokens/s'
     has "with the time left, if it fits" "$dir/lines" '0:00:0[0-9]'
-    check "no longer than the terminal is wide" sh -c "! grep '^update' '$dir/lines' | grep -q '.\{60\}'"
+    check "no longer than the terminal is wide" sh -c "! grep '^update' '$dir/lines' | grep -q '.\{66\}'"
     has "validations above it" "$dir/lines" "$stamp \[valid\] .* : bleu : "
     check "no log lines of progress" sh -c "! grep -q 'Up\. 10 :' '$dir/lines'"
     has "but in --log" "$dir/e/log" 'Up\. 10 :'
