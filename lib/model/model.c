@@ -7,6 +7,7 @@
 #include "model/model.h"
 
 #include <assert.h>
+#include <errno.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -30,6 +31,8 @@ static enum tfm_status open_config(struct tfm_model *model, struct str *path, st
 {
     bool is_there;
     TRY(find_file(path, &is_there, model->folder, CONFIG_FILE, err));
+    if (!is_there && errno == EACCES)
+        return err_io(err, "cannot open %s", path->data);
     if (!is_there && !file_exists(model->folder))
         return err_set(err, TFM_EIO, "there is no model folder %s", model->folder);
     if (!is_there)

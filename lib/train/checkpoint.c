@@ -151,8 +151,11 @@ enum tfm_status checkpoint_init(struct checkpoints *c, const char *model, struct
                              "--model",
                              model);
     }
-    if (status == TFM_OK && access(c->folder.data, W_OK) != 0)
-        status = err_io(err, "cannot write to the folder %s", c->folder.data);
+    const char *const written[] = { c->folder.data, model };
+    for (int i = 0; i < 2 && status == TFM_OK; i++) {
+        if (access(written[i], W_OK) != 0)
+            status = err_io(err, "cannot write to the folder %s", written[i]);
+    }
     if (status == TFM_OK)
         status = check_links(c, err);
     if (status == TFM_OK)

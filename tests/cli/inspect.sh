@@ -42,6 +42,14 @@ parses "$dir/out" "x['parameters']['total'] == sum(t['parameters'] for t in x['t
 parses "$dir/out" "x['config'].keys() == json.load(open('$model/config.json')).keys() and x['config']['d_model'] == 32" "JSON holds config.json"
 run 1 "a folder that is no model" inspect "$dir"
 has "a folder that is no model: the message" "$dir/err" "$dir"
+if [ "$(id -u)" -ne 0 ]; then
+    cp -R "$model" "$dir/locked" && chmod 000 "$dir/locked"
+    run 1 "a folder that may not be read" inspect "$dir/locked"
+    has "a folder that may not be read: the reason" "$dir/err" "locked/config.json: Permission denied"
+    chmod 755 "$dir/locked"
+else
+    skip "a folder that may not be read" "root can read everything"
+fi
 mkdir "$dir/attention" && cp "$model"/* "$dir/attention"
 (cd "$dir" && "$tfm" inspect ./attention >out)
 has "a folder with the name of the subcommand" "$dir/out" "encoder 2, decoder 2"

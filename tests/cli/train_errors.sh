@@ -207,6 +207,11 @@ if [ "$(id -u)" -ne 0 ]; then
     mkdir "$dir/locked" && chmod 555 "$dir/locked"
     train 1 "a folder that cannot be written" "$dir/locked" -t "$en" "$de"
     has "is found before the first update" "$dir/err" "locked.*ermission"
+    cp -R "$dir/m6" "$dir/half" && chmod 555 "$dir/half"
+    train 1 "a model folder that cannot be written, whose checkpoints can" "$dir/half" -t "$en" "$de" --after 6u
+    has "is found then, too" "$dir/err" "cannot write to the folder .*half: .*ermission"
+    is "before the first update" "$(readlink "$dir/half/checkpoints/last")" checkpoint-3
+    chmod 755 "$dir/half"
 else
     skip "a folder that cannot be written" "root can write everywhere"
 fi
