@@ -248,12 +248,18 @@ static enum tfm_status read_members(const char *path, struct unpacking *members,
 }
 
 /* Inflates member after member into a block that grows. */
+static enum tfm_status too_large(const char *path, size_t most, struct tfm_error *err)
+{
+    return err_set(err, TFM_EFORMAT, "%s: inflates to more than the %zu bytes that there can be; get the file anew",
+                   path, most);
+}
+
 static enum tfm_status read_in_order(const char *path, z_stream *z, const unsigned char *in, size_t size,
-                                     char **out, size_t *out_size, struct tfm_error *err)
+                                     size_t most, char **out, size_t *out_size, struct tfm_error *err)
 {
     /* The size at the end is right for a file of one member; otherwise it is a wrong guess, no harm. */
     size_t hint = size >= LEAST_MEMBER ? get_number(in + size - 4, 4) : 0;
-    size_t cap = (hint < size * DEFLATE_RATIO ? hint : size) + 1024;
+    size_t cap = (hint < size * DEFLATE_RATIO && hint < most ? hint : size < most ? size : most) + 1024;
     size_t at = 0, n = 0;
     *out = mem_alloc(cap, err);
     if (*out == NULL)
@@ -276,6 +282,8 @@ static enum tfm_status read_in_order(const char *path, z_stream *z, const unsign
         at += in_part - z->avail_in;
         n += out_part - z->avail_out;
         *out_size = n;
+        if (n > most)
+            return too_large(path, most, err);
         if (result == Z_STREAM_END) {
             if (!is_gzip(in + at, size - at))
                 break;
@@ -297,8 +305,8 @@ static enum tfm_status read_in_order(const char *path, z_stream *z, const unsign
 }
 
 /* Inflates a file that is in memory. On failure *out may still be a block. */
-static enum tfm_status inflate_file(const char *path, const unsigned char *in, size_t size, char **out,
-                                    size_t *out_size, struct pool *pool, struct tfm_error *err)
+static enum tfm_status inflate_file(const char *path, const unsigned char *in, size_t size, size_t most,
+                                    char **out, size_t *out_size, struct pool *pool, struct tfm_error *err)
 {
     if (!is_gzip(in, size))
         return err_set(err, TFM_EFORMAT, "%s: is not a gzip file", path);
@@ -307,10 +315,12 @@ static enum tfm_status inflate_file(const char *path, const unsigned char *in, s
         z_stream z = { .zalloc = mem_zlib_alloc, .zfree = mem_zlib_free };
         if (inflateInit2(&z, 16 + MAX_WBITS) != Z_OK)
             return err_set(err, TFM_ENOMEM, "no memory to inflate %s", path);
-        enum tfm_status status = read_in_order(path, &z, in, size, out, out_size, err);
+        enum tfm_status status = read_in_order(path, &z, in, size, most, out, out_size, err);
         inflateEnd(&z);
         return status;
     }
+    if (*out_size > most)
+        return too_large(path, most, err);
     struct unpacking *members = mem_alloc(n * sizeof(*members), err);
     if (members == NULL)
         return TFM_ENOMEM;
@@ -322,7 +332,7 @@ static enum tfm_status inflate_file(const char *path, const unsigned char *in, s
     return status;
 }
 
-enum tfm_status gzip_read(const char *path, char **data, size_t *size, struct pool *pool,
+enum tfm_status gzip_read(const char *path, size_t most, char **data, size_t *size, struct pool *pool,
                           struct tfm_error *err)
 {
     char *in;
@@ -330,7 +340,7 @@ enum tfm_status gzip_read(const char *path, char **data, size_t *size, struct po
     *data = NULL;
     *size = 0;
     TRY(file_read(path, &in, &in_size, err));
-    enum tfm_status status = inflate_file(path, (unsigned char *)in, in_size, data, size, pool, err);
+    enum tfm_status status = inflate_file(path, (unsigned char *)in, in_size, most, data, size, pool, err);
     mem_free(in);
     if (status != TFM_OK) {
         mem_free(*data);

@@ -14,8 +14,9 @@
 enum tfm_status gzip_write(const char *path, const void *data, size_t size, size_t first_size,
                            struct pool *pool, struct tfm_error *err);
 
-/* Inflates a whole file into one block (mem_free it). Files without the extra field are inflated in order. */
-enum tfm_status gzip_read(const char *path, char **data, size_t *size, struct pool *pool,
+/* Inflates a whole file into one block (mem_free it). Files without the extra field are inflated in order. One
+ * that holds more than `most` bytes is refused before it takes them. */
+enum tfm_status gzip_read(const char *path, size_t most, char **data, size_t *size, struct pool *pool,
                           struct tfm_error *err);
 
 #endif

@@ -354,7 +354,7 @@ static enum tfm_status reading_init(struct reading *r, const char *path, const s
 {
     *r = (struct reading){ .path = path, .params = params };
     if (is_gzip(path))
-        TRY(gzip_read(path, &r->file, &r->size, pool, err));
+        TRY(gzip_read(path, LENGTH_SIZE + MAX_HEADER + params->size * sizeof(float), &r->file, &r->size, pool, err));
     else
         TRY(map_file(r, err));
     r->stored = mem_alloc((size_t)params->n * sizeof(*r->stored), err);

@@ -31,7 +31,7 @@ static bool comes_back(const char *data, size_t size, struct pool *pool)
 {
     char *found;
     size_t n;
-    if (gzip_read(path, &found, &n, pool, &err) != TFM_OK) {
+    if (gzip_read(path, SIZE_MAX, &found, &n, pool, &err) != TFM_OK) {
         check_note("%s", err.message);
         return false;
     }
@@ -112,7 +112,7 @@ static enum tfm_status read_bytes(const char *bytes, size_t size, char **data, s
 {
     if (file_write(path, bytes, size, &err) != TFM_OK)
         check_note("%s", err.message);
-    return gzip_read(path, data, n, NULL, &err);
+    return gzip_read(path, SIZE_MAX, data, n, NULL, &err);
 }
 
 static void test_damage(void)
@@ -206,7 +206,7 @@ static void test_hostile(void)
     CHECK_INT(read_bytes("plain", 5, &found, &n), TFM_EFORMAT, "a plain file");
     CHECK(strstr(err.message, "is not a gzip file") != NULL, "  is named");
     CHECK_INT(read_bytes("", 0, &found, &n), TFM_EFORMAT, "an empty file is no gzip file");
-    CHECK_INT(gzip_read("/nowhere/x.gz", &found, &n, NULL, &err), TFM_EIO, "a missing file");
+    CHECK_INT(gzip_read("/nowhere/x.gz", SIZE_MAX, &found, &n, NULL, &err), TFM_EIO, "a missing file");
     CHECK_INT(gzip_write("/nowhere/x.gz", "x", 1, 0, NULL, &err), TFM_EIO, "a missing folder");
     CHECK_INT(gzip_write("/dev/full", "x", 1, 0, NULL, &err), TFM_EIO, "a full disk");
     mem_free(bytes);
@@ -276,6 +276,30 @@ static void test_line_reader(void)
     str_release(&all);
 }
 
+/* A small file can hold much more than there can be in it. */
+static void test_most(void)
+{
+    static char data[6 << 20];
+    char *found = NULL;
+    size_t n, size = sizeof(data);
+    for (int ours = 0; ours < 2; ours++) {
+        const char *whose = ours ? "our members" : "one foreign member";
+        if (ours) {
+            gzip_write(path, data, size, 100, NULL, &err);
+        } else {
+            gzFile file = gzopen(path, "wb");
+            gzwrite(file, data, (unsigned int)size);
+            gzclose(file);
+        }
+        CHECK(gzip_read(path, size, &found, &n, NULL, &err) == TFM_OK && n == size, "%s: what may be there", whose);
+        mem_free(found);
+        CHECK_INT(gzip_read(path, size - 1, &found, &n, NULL, &err), TFM_EFORMAT, "%s: a byte more", whose);
+        CHECK(found == NULL && strstr(err.message, "inflates to more than the 6291455 bytes") != NULL,
+              "  is refused: %s", err.message);
+        CHECK_INT(gzip_read(path, 10, &found, &n, NULL, &err), TFM_EFORMAT, "%s: much more", whose);
+    }
+}
+
 static void test_no_memory(void)
 {
     static char data[6 << 20];
@@ -287,7 +311,7 @@ static void test_no_memory(void)
         for (enum tfm_status status = TFM_ENOMEM; status != TFM_OK; tries++) {
             mem_fail_after(tries);
             status = what == 0 ? gzip_write(path, data, sizeof(data), 100, NULL, &err)
-                               : gzip_read(path, &found, &n, NULL, &err);
+                               : gzip_read(path, SIZE_MAX, &found, &n, NULL, &err);
             mem_fail_after(-1);
             wrong += status != TFM_OK && status != TFM_ENOMEM;
         }
@@ -305,6 +329,7 @@ int main(void)
     test_hostile();
     test_foreign();
     test_line_reader();
+    test_most();
     test_no_memory();
     return check_done();
 }
