@@ -94,6 +94,11 @@ finish() {
     exit
 }
 
+# can_limit: whether a program runs in 2 GB of address space; under a sanitizer it cannot
+can_limit() {
+    (ulimit -v 2000000 && "$tfm" --version) >/dev/null 2>&1
+}
+
 # toy_corpus FOLDER: 512 pairs of a toy English and German, en and de
 toy_corpus() {
     mkdir -p "$1"
