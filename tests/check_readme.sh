@@ -7,6 +7,8 @@ if [ ! -e models/en-de/config.json ]; then
     echo "1..0 # SKIP no models/en-de"
     exit 0
 fi
+# A program that was built outside of the project does not find the model.
+[ -e "$TFM_BUILD/../models/en-de" ] || export TFM_MODEL="$root/models/en-de"
 
 toy_corpus "$dir/toy"
 mkdir "$dir/work" && cd "$dir/work" || exit 1
