@@ -42,9 +42,11 @@ run_valgrind() {
             "$program" >"$script"
         chmod +x "$script"
     done
-    for file in "$TFM_BUILD"/libtfm*; do
+    for file in "$TFM_BUILD"/libtfm* "$TFM_BUILD/flags"; do
         ln -s "$file" "$folder/"
     done
+    # The model that the tests of the command line share, trained at full speed.
+    (. tests/cli/lib.sh && mini_model && cp -R "$model" "$folder/tests/") || failed=1
     run "$folder"
 }
 
