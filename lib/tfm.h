@@ -219,6 +219,9 @@ struct tfm_train_options {
     int vocab_size;            /* pieces of a vocabulary trained here. Default 8000 */
     const char *vocab_type;    /* "unigram" (default) or "bpe" */
     int max_length;            /* longer pairs (pieces) are left out. Default 150 */
+    float source_sampling, target_sampling; /* segmentations drawn at random: for BPE the probability that a merge
+                                  is left out (Provilkov et al. 2020), for unigram the exponent of the
+                                  probabilities (Kudo 2018); 0: always the best one. Default 0 */
     /* architecture; 0 (or a negative dropout) takes the preset's value */
     const char *preset;        /* "tiny", "small" or "base" */
     int encoder_layers, decoder_layers, dim_model, dim_ffn, heads;
@@ -231,6 +234,8 @@ struct tfm_train_options {
     struct tfm_interval lr_warmup; /* linear rise to learn_rate; not in minutes. 0: the preset's */
     enum tfm_decay lr_decay;       /* cosine and linear reach zero at `after`. Default TFM_DECAY_INV_SQRT */
     float label_smoothing;     /* Default 0.1 */
+    float r_drop;              /* weight of the divergence between two passes with other dropout (alpha of Liang
+                                  et al. 2021); 0: one pass. Default 0 */
     float clip_norm;           /* 0: off. Default 1 */
     uint64_t seed;             /* Default 1 */
     /* run */

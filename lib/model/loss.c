@@ -4,7 +4,8 @@
 #include "model/loss.h"
 
 void loss_batch(struct xent_sum *sum, real *row_nll, struct weights *grad, const struct tokens *source,
-                const struct tokens *target, real smoothing, const struct net *net, const struct run *run)
+                const struct tokens *target, const struct criterion *criterion, const struct net *net,
+                const struct run *run)
 {
     const struct config *c = net->config;
     size_t mark = arena_mark(run->arena), d = (size_t)c->d_model;
@@ -15,7 +16,7 @@ void loss_batch(struct xent_sum *sum, real *row_nll, struct weights *grad, const
     encoder_forward(memory, &encoder, source, net, run);
     decoder_forward(hidden, &decoder, target, source, memory, net, run);
     if (!grad) {
-        xent(sum, row_nll, NULL, NULL, NULL, hidden, target->ids, &net->unembed, smoothing, target->n, run);
+        xent(sum, row_nll, NULL, NULL, NULL, hidden, target->ids, &net->unembed, criterion, target->n, run);
     } else {
         real *dhidden = ARENA_TAKE(run->arena, real, (size_t)target->n * d);
         real *dmemory = ARENA_TAKE(run->arena, real, (size_t)source->n * d);
@@ -23,7 +24,7 @@ void loss_batch(struct xent_sum *sum, real *row_nll, struct weights *grad, const
                           : c->tie == TFM_TIE_TARGET ? grad->decoder_embed
                                                      : grad->lm_head;
         xent(sum, row_nll, dhidden, unembed_w, grad->logits_bias, hidden, target->ids, &net->unembed,
-             smoothing, target->n, run);
+             criterion, target->n, run);
         decoder_backward(dmemory, grad, dhidden, &decoder, net, run);
         encoder_backward(grad, dmemory, &encoder, net, run);
     }

@@ -18,7 +18,9 @@
 
 #define KERN_PANEL 16 /* columns of a packed panel: the lanes of a vector */
 
-enum kern_act { ACT_RELU };
+enum kern_act {
+    ACT_RELU
+};
 
 struct kern {
     /* c [m, n] (row stride ldc) = or += a b: a's element (i, l) at a[i*rsa + l*csa], b's row l at b + l*ldb.
@@ -43,6 +45,11 @@ struct kern {
      * smoothing, and smoothing is spread over all n. Returns the loss; *nll gets -log p(label). With
      * gradient, x becomes dloss/dx. */
     double (*xent)(real *x, int n, int label, real smoothing, bool gradient, double *nll);
+    /* R-Drop (Liang et al. 2021) of one row of logits from two passes, a and b: the mean of both label-smoothed
+     * cross-entropies, and r_drop / 4 times KL(a || b) + KL(b || a). Returns the loss; *nll gets the mean of
+     * both -log p(label); a and b become their gradients. scratch [n]. */
+    double (*xent_twins)(real *a, real *b, real *scratch, int n, int label, real smoothing, real r_drop,
+                         double *nll);
 
     /* Layer norm of rows (Ba et al. 2016): y = (x - mean) * rstd * gamma + beta; stats [n, 2] = mean, rstd
      * (may be NULL). */
@@ -52,7 +59,7 @@ struct kern {
     void (*norm_backward)(real *dx, real *dgamma, real *dbeta, const real *dy, const real *x,
                           const real *stats, const real *gamma, int n, int d);
 
-    void (*bias)(real *y, const real *b, int n, int d);          /* y += b, row by row */
+    void (*bias)(real *y, const real *b, int n, int d);            /* y += b, row by row */
     void (*bias_backward)(real *db, const real *dy, int n, int d); /* db += column sums */
     void (*act)(real *y, const real *x, size_t n, enum kern_act act);
     void (*act_backward)(real *dx, const real *x, size_t n, enum kern_act act); /* dx *= act'(x) */

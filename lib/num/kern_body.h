@@ -179,6 +179,13 @@ static void body_scale(real *y, real a, size_t n)
         y[i] *= a;
 }
 
+static real row_sum(const real *x, int n)
+{
+    V sum = V_set(0);
+    FOR_VECTORS(n) sum = V_add(sum, V_load_n(x + j, n_));
+    return V_sum(sum);
+}
+
 static real row_max(const real *x, int n)
 {
     V most = V_set(x[0]);
@@ -246,9 +253,7 @@ static real body_logsumexp(const real *x, int n)
 
 static double body_xent(real *x, int n, int label, real smoothing, bool gradient, double *nll)
 {
-    V sum = V_set(0);
-    FOR_VECTORS(n) sum = V_add(sum, V_load_n(x + j, n_));
-    double mean = (double)V_sum(sum) / n, at_label = (double)x[label];
+    double mean = (double)row_sum(x, n) / n, at_label = (double)x[label];
     real max = row_max(x, n);
     real total = row_exp(gradient ? x : NULL, x, n, max, 1);
     double lse = (double)max + log((double)total);
@@ -259,6 +264,41 @@ static double body_xent(real *x, int n, int label, real smoothing, bool gradient
     }
     *nll = lse - at_label;
     return lse - (1 - (double)smoothing) * at_label - (double)smoothing * mean;
+}
+
+/* With d = a - b, c = lse(a) - lse(b), p and q the softmax of a and b:
+ *     KL(p || q) = sum(p d) - c          d(KL(p || q) + KL(q || p))/da = p (d - c - KL(p || q)) + p - q
+ * and the same with the names exchanged. */
+static double body_xent_twins(real *a, real *b, real *scratch, int n, int label, real smoothing, real r_drop,
+                              double *nll)
+{
+    double mean = ((double)row_sum(a, n) + (double)row_sum(b, n)) / (2 * (double)n);
+    double at_label = ((double)a[label] + (double)b[label]) / 2;
+    FOR_VECTORS(n) V_store_n(scratch + j, V_sub(V_load_n(a + j, n_), V_load_n(b + j, n_)), n_);
+    real max_a = row_max(a, n), max_b = row_max(b, n);
+    real total_a = row_exp(a, a, n, max_a, 1), total_b = row_exp(b, b, n, max_b, 1);
+    double lse_a = (double)max_a + log((double)total_a), lse_b = (double)max_b + log((double)total_b);
+    double c = lse_a - lse_b;
+    real kl_a = (real)((double)row_dot(a, scratch, n) / (double)total_a - c);
+    real kl_b = (real)(c - (double)row_dot(b, scratch, n) / (double)total_b);
+
+    V half = V_set((real)0.5), spread = V_set(-smoothing / (2 * (real)n)), weight = V_set(r_drop / 4);
+    V scale_a = V_set(1 / total_a), scale_b = V_set(1 / total_b);
+    V shift_a = V_set((real)(1 - c) - kl_a), shift_b = V_set((real)(1 + c) - kl_b);
+    FOR_VECTORS(n)
+    {
+        V d = V_load_n(scratch + j, n_);
+        V p = V_mul(V_load_n(a + j, n_), scale_a), q = V_mul(V_load_n(b + j, n_), scale_b);
+        V da = V_sub(V_mul(p, V_add(d, shift_a)), q), db = V_sub(V_mul(q, V_sub(shift_b, d)), p);
+        V_store_n(a + j, V_fma(da, weight, V_fma(p, half, spread)), n_);
+        V_store_n(b + j, V_fma(db, weight, V_fma(q, half, spread)), n_);
+    }
+    a[label] -= (1 - smoothing) / 2;
+    b[label] -= (1 - smoothing) / 2;
+    double lse = (lse_a + lse_b) / 2;
+    *nll = lse - at_label;
+    return lse - (1 - (double)smoothing) * at_label - (double)smoothing * mean +
+           (double)r_drop / 4 * ((double)kl_a + (double)kl_b);
 }
 
 /* ---- layer norm ---- */
@@ -385,6 +425,7 @@ const struct kern KERN_TABLE = {
     .softmax_backward = body_softmax_backward,
     .logsumexp = body_logsumexp,
     .xent = body_xent,
+    .xent_twins = body_xent_twins,
     .norm = body_norm,
     .norm_backward = body_norm_backward,
     .bias = body_bias,

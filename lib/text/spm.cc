@@ -35,6 +35,7 @@ void SetMinLogLevel(int level);
 struct spm {
     sentencepiece::SentencePieceProcessor processor;
     int size, eos, unk;
+    bool is_bpe;
 };
 
 namespace {
@@ -53,6 +54,8 @@ constexpr size_t MAX_TRAIN_LINE = 16384;
 
 /* SentencePiece adds up floats thread by thread, so another number of threads would give another model. */
 constexpr char TRAIN_THREADS[] = "4";
+
+constexpr uint64_t TYPE_BPE = 2; /* of TrainerSpec.ModelType */
 
 void silence_log()
 {
@@ -309,6 +312,49 @@ enum tfm_status train(const struct spm_train_options *options, std::string *mode
     return status.ok() ? TFM_OK : training_failed(options, reason_of(status), err);
 }
 
+/* The next varint of a protocol buffer; 0 at its end. */
+uint64_t take_varint(std::string_view *proto)
+{
+    uint64_t value = 0;
+    for (int shift = 0; shift < 64 && !proto->empty(); shift += 7) {
+        unsigned char byte = (unsigned char)proto->front();
+        proto->remove_prefix(1);
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            break;
+    }
+    return value;
+}
+
+/* The last value of a field of a protocol buffer: a number, or the bytes of a nested one in *nested. */
+uint64_t find_field(std::string_view proto, uint64_t field, std::string_view *nested)
+{
+    uint64_t found = 0;
+    while (!proto.empty()) {
+        uint64_t tag = take_varint(&proto), value = 0;
+        size_t skip = (tag & 7) == 1 ? 8 : (tag & 7) == 5 ? 4 : 0;
+        if ((tag & 7) == 0 || (tag & 7) == 2)
+            value = take_varint(&proto);
+        if ((tag & 7) == 2)
+            skip = value < proto.size() ? (size_t)value : proto.size();
+        if (tag >> 3 == field) {
+            found = value;
+            if (nested != nullptr)
+                *nested = proto.substr(0, skip);
+        }
+        proto.remove_prefix(skip < proto.size() ? skip : proto.size());
+    }
+    return found;
+}
+
+/* trainer_spec.model_type in sentencepiece_model.proto, which the processor keeps to itself. */
+uint64_t model_type(std::string_view proto)
+{
+    std::string_view trainer_spec;
+    find_field(proto, 2, &trainer_spec);
+    return find_field(trainer_spec, 3, nullptr);
+}
+
 enum tfm_status load(struct spm *spm, const char *path, const char *data, size_t size, struct tfm_error *err)
 {
     sentencepiece::util::Status status = spm->processor.LoadFromSerializedProto(std::string_view(data, size));
@@ -322,6 +368,7 @@ enum tfm_status load(struct spm *spm, const char *path, const char *data, size_t
     spm->size = spm->processor.GetPieceSize();
     spm->eos = spm->processor.eos_id();
     spm->unk = spm->processor.unk_id();
+    spm->is_bpe = model_type(std::string_view(data, size)) == TYPE_BPE;
     return TFM_OK;
 }
 
@@ -399,6 +446,28 @@ const char *spm_piece(const struct spm *spm, int id)
 bool spm_is_word_start(const struct spm *spm, int id)
 {
     return std::strncmp(spm_piece(spm, id), WORD_START, sizeof(WORD_START) - 1) == 0;
+}
+
+bool spm_is_text(const struct spm *spm, int id)
+{
+    const auto &p = spm->processor;
+    return !p.IsUnknown(id) && !p.IsControl(id) && !p.IsByte(id) && !p.IsUnused(id);
+}
+
+int spm_piece_id(const struct spm *spm, const char *piece, size_t len)
+{
+    int id = spm->processor.PieceToId(std::string_view(piece, len));
+    return spm_is_text(spm, id) ? id : -1;
+}
+
+float spm_score(const struct spm *spm, int id)
+{
+    return spm->processor.GetScore(id);
+}
+
+bool spm_is_bpe(const struct spm *spm)
+{
+    return spm->is_bpe;
 }
 
 enum tfm_status spm_encode(const struct spm *spm, const char *text, size_t len, struct ints *ids,

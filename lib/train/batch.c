@@ -100,24 +100,26 @@ void batch_plan_make(struct batch_plan *plan, const struct corpus *corpus, uint6
 }
 
 static void take_side(struct tokens *tokens, const struct corpus_side *side, const int *pairs, int n,
-                      const uint64_t *key, struct arena *arena)
+                      int copies, const uint64_t *key, struct arena *arena)
 {
-    int *start = ARENA_TAKE(arena, int, n + 1);
+    int *start = ARENA_TAKE(arena, int, n *copies + 1);
     start[0] = 0;
-    for (int i = 0; i < n; i++)
-        start[i + 1] = start[i] + corpus_length(side, pairs[i]);
-    int *ids = ARENA_TAKE(arena, int, start[n]);
-    for (int i = 0; i < n; i++)
-        corpus_copy(ids + start[i], side, pairs[i]);
-    *tokens = (struct tokens){ .n_sentences = n, .n = start[n], .ids = ids, .start = start, .key = key };
+    for (int i = 0; i < n * copies; i++)
+        start[i + 1] = start[i] + corpus_length(side, pairs[i % n]);
+    int *ids = ARENA_TAKE(arena, int, start[n * copies]);
+    for (int i = 0; i < n * copies; i++)
+        corpus_copy(ids + start[i], side, pairs[i % n]);
+    *tokens = (struct tokens){
+        .n_sentences = n * copies, .n = start[n * copies], .ids = ids, .start = start, .key = key
+    };
 }
 
 void batch_take(struct tokens *source, struct tokens *target, const struct corpus *corpus, const int *pairs,
-                int n, uint64_t seed, struct arena *arena)
+                int n, int copies, uint64_t seed, struct arena *arena)
 {
-    uint64_t *key = ARENA_TAKE(arena, uint64_t, n);
-    for (int i = 0; i < n; i++)
-        key[i] = rng_key(seed, (uint64_t)pairs[i], 0, RANDOM_SENTENCE);
-    take_side(source, &corpus->source, pairs, n, key, arena);
-    take_side(target, &corpus->target, pairs, n, key, arena);
+    uint64_t *key = ARENA_TAKE(arena, uint64_t, n * copies);
+    for (int i = 0; i < n * copies; i++)
+        key[i] = rng_key(seed, (uint64_t)pairs[i % n], (uint64_t)(i / n), RANDOM_SENTENCE);
+    take_side(source, &corpus->source, pairs, n, copies, key, arena);
+    take_side(target, &corpus->target, pairs, n, copies, key, arena);
 }

@@ -15,6 +15,7 @@ enum random_use {
     RANDOM_SENTENCE,
     RANDOM_ORDER,
     RANDOM_WINDOW,
+    RANDOM_PIECES,
 };
 
 struct batch_plan { /* the batches of an epoch */
@@ -41,8 +42,9 @@ static inline const int *batch_pairs(const struct batch_plan *plan, int i, int *
     return plan->pairs + start[0];
 }
 
-/* Lays n pairs end to end, each side closed by </s>; memory comes from the arena. */
+/* Lays n pairs end to end, each side closed by </s>, and that `copies` times over with keys of their own;
+ * memory comes from the arena. */
 void batch_take(struct tokens *source, struct tokens *target, const struct corpus *corpus, const int *pairs,
-                int n, uint64_t seed, struct arena *arena);
+                int n, int copies, uint64_t seed, struct arena *arena);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "text/sample.h"
 
 #define BLOCK_PAIRS 16384
 #define N_SLICES    64
@@ -107,6 +108,62 @@ static void encode_slice(void *arg, int i, int worker)
     }
 }
 
+/* ---- other segmentations ---- */
+
+struct sampling {
+    const struct corpus *base;
+    const float *alpha; /* [2] */
+    uint64_t key;
+    struct slice slices[N_SLICES];
+};
+
+/* Appends one side of a pair, drawn anew, to `ids`; *length gets its number of pieces. */
+static enum tfm_status sample_side(struct ints *ids, int *length, struct ints *plain, struct sampler *sampler,
+                                   const struct corpus *base, const struct corpus_side *side, int pair,
+                                   uint64_t key, struct tfm_error *err)
+{
+    size_t before = ids->n, n = (size_t)corpus_length(side, pair) - 1;
+    plain->n = 0;
+    TRY(ints_reserve(plain, n + 1, err));
+    corpus_copy(plain->data, side, pair);
+    if (sampler->alpha > 0)
+        TRY(sampler_draw(sampler, ids, plain->data, n, key, err));
+    if (!(sampler->alpha > 0) || ids->n - before > (size_t)base->max_length) {
+        ids->n = before;
+        TRY(ints_add(ids, plain->data, n, err));
+    }
+    *length = (int)(ids->n - before);
+    return TFM_OK;
+}
+
+static void sample_slice(void *arg, int i, int worker)
+{
+    (void)worker;
+    struct sampling *s = arg;
+    struct slice *slice = &s->slices[i];
+    const struct corpus *base = s->base;
+    struct sampler source, target;
+    struct ints plain = { 0 };
+    int from = (int)((long)base->n * i / N_SLICES), to = (int)((long)base->n * (i + 1) / N_SLICES);
+    sampler_init(&source, base->source.spm, (double)s->alpha[0]);
+    sampler_init(&target, base->target.spm, (double)s->alpha[1]);
+    for (int p = from; p < to && slice->status == TFM_OK; p++) {
+        int length[2];
+        slice->status = sample_side(&slice->source, &length[0], &plain, &source, base, &base->source, p,
+                                    rng_key(s->key, (uint64_t)p, 0, 0), &slice->err);
+        if (slice->status == TFM_OK)
+            slice->status = sample_side(&slice->target, &length[1], &plain, &target, base, &base->target, p,
+                                        rng_key(s->key, (uint64_t)p, 1, 0), &slice->err);
+        if (slice->status == TFM_OK)
+            slice->status = ints_add(&slice->lengths, length, 2, &slice->err);
+    }
+    sampler_release(&source);
+    sampler_release(&target);
+    ints_release(&plain);
+}
+
+/* ---- appending ---- */
+
 static enum tfm_status reserve_pair(struct corpus *corpus, struct tfm_error *err)
 {
     if (corpus->n < corpus->cap)
@@ -179,28 +236,55 @@ static enum tfm_status append_slice(struct corpus *corpus, const struct slice *s
     return TFM_OK;
 }
 
+static enum tfm_status append_slices(struct corpus *corpus, const struct slice *slices, struct tfm_error *err)
+{
+    for (int i = 0; i < N_SLICES; i++) {
+        if (slices[i].status != TFM_OK)
+            return err_set(err, slices[i].status, "%s", slices[i].err.message);
+        TRY(append_slice(corpus, &slices[i], err));
+    }
+    return TFM_OK;
+}
+
 static enum tfm_status encode_block(struct encoding *e, struct corpus *corpus, const struct text_block *block,
                                     struct pool *pool, struct tfm_error *err)
 {
     e->corpus = corpus;
     e->block = block;
     pool_run(pool, N_SLICES, encode_slice, e);
+    return append_slices(corpus, e->slices, err);
+}
+
+static void release_slices(struct slice *slices)
+{
     for (int i = 0; i < N_SLICES; i++) {
-        if (e->slices[i].status != TFM_OK)
-            return err_set(err, e->slices[i].status, "%s", e->slices[i].err.message);
-        TRY(append_slice(corpus, &e->slices[i], err));
+        ints_release(&slices[i].source);
+        ints_release(&slices[i].target);
+        ints_release(&slices[i].lengths);
     }
-    return TFM_OK;
 }
 
 static void encoding_free(struct encoding *e)
 {
-    for (int i = 0; i < N_SLICES; i++) {
-        ints_release(&e->slices[i].source);
-        ints_release(&e->slices[i].target);
-        ints_release(&e->slices[i].lengths);
-    }
+    release_slices(e->slices);
     mem_free(e);
+}
+
+enum tfm_status corpus_sample(struct corpus *corpus, const struct corpus *base, const float alpha[2],
+                              uint64_t key, struct pool *pool, struct tfm_error *err)
+{
+    struct sampling *s = mem_alloc(sizeof(*s), err);
+    if (s == NULL)
+        return TFM_ENOMEM;
+    s->base = base;
+    s->alpha = alpha;
+    s->key = key;
+    corpus->n = 0;
+    pool_run(pool, N_SLICES, sample_slice, s);
+    enum tfm_status status = append_slices(corpus, s->slices, err);
+    release_slices(s->slices);
+    mem_free(s);
+    return status;
 }
 
 enum tfm_status corpus_add(struct corpus *corpus, const struct text_block *block, struct pool *pool,

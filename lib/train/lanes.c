@@ -15,15 +15,16 @@
 
 /* More than a micro-batch can take: what the layers keep for the backward pass, what comes and goes with one
  * layer, and the logits of a tile. */
-static size_t scratch_size(const struct config *c, int longest)
+static size_t scratch_size(const struct config *c, int longest, int copies)
 {
-    size_t l = (size_t)longest, rows = MICRO_ROWS + l, d = (size_t)c->d_model, f = (size_t)c->ffn_dim;
+    size_t l = (size_t)longest, rows = MICRO_ROWS + l * (size_t)copies, d = (size_t)c->d_model,
+           f = (size_t)c->ffn_dim;
     size_t weights = (size_t)c->heads * l; /* of attention, a row */
     size_t kept = (size_t)c->encoder_layers * (10 * d + 2 * f + weights) +
                   (size_t)c->decoder_layers * (17 * d + 2 * f + 2 * weights);
     size_t passing = 24 * d + 2 * f;
     size_t lists = 128 + 16 * (size_t)(c->encoder_layers + c->decoder_layers); /* ids, keys, statistics */
-    size_t reals = rows * (kept + passing + lists) + 4 * l * l + XENT_ROWS * (size_t)c->vocab_size;
+    size_t reals = rows * (kept + passing + lists) + 4 * l * l + (XENT_ROWS + 1) * (size_t)c->vocab_size;
     return reals * sizeof(real) + ((size_t)1 << 20); /* an arena rounds each block up */
 }
 
@@ -41,8 +42,8 @@ static enum tfm_status scratch_init(struct arena *arena, size_t size, int longes
                    longest, size >> 20, granted >> 20);
 }
 
-enum tfm_status lanes_init(struct lanes *lanes, int n, int threads, int longest, const struct config *config,
-                           size_t block_size, struct tfm_error *err)
+enum tfm_status lanes_init(struct lanes *lanes, int n, int threads, int longest, int copies,
+                           const struct config *config, size_t block_size, struct tfm_error *err)
 {
     *lanes = (struct lanes){ 0 };
     lanes->lane = mem_alloc((size_t)n * sizeof(*lanes->lane), err);
@@ -57,7 +58,8 @@ enum tfm_status lanes_init(struct lanes *lanes, int n, int threads, int longest,
             status = TFM_ENOMEM;
     }
     while (status == TFM_OK && lanes->n_arenas < threads) {
-        status = scratch_init(&lanes->arena[lanes->n_arenas], scratch_size(config, longest), longest, err);
+        status =
+            scratch_init(&lanes->arena[lanes->n_arenas], scratch_size(config, longest, copies), longest, err);
         lanes->n_arenas += status == TFM_OK;
     }
     if (status == TFM_OK)
@@ -106,10 +108,19 @@ enum tfm_status lanes_split(struct lanes *lanes, const struct corpus *corpus, co
     return TFM_OK;
 }
 
+/* A pair is run twice for R-Drop, where it is trained; a loss without gradient is plain cross-entropy. */
+static int copies_of(const struct lanes_run *how, const struct weights *grad)
+{
+    return grad != NULL && how->criterion.r_drop > 0 ? 2 : 1;
+}
+
 /* One micro-batch; grad NULL: no gradient, no dropout. */
 static void run_micro(struct xent_sum *sum, struct weights *grad, const int *pairs, int n,
                       const struct lanes_run *how, struct arena *arena)
 {
+    struct criterion criterion = how->criterion;
+    if (grad == NULL)
+        criterion.r_drop = 0;
     struct run run = { .arena = arena,
                        .kern = how->kern,
                        .keep = grad != NULL,
@@ -117,8 +128,8 @@ static void run_micro(struct xent_sum *sum, struct weights *grad, const int *pai
                        .seed = how->update_seed };
     struct tokens source, target;
     size_t mark = arena_mark(arena);
-    batch_take(&source, &target, how->corpus, pairs, n, how->seed, arena);
-    loss_batch(sum, NULL, grad, &source, &target, how->smoothing, how->net, &run);
+    batch_take(&source, &target, how->corpus, pairs, n, copies_of(how, grad), how->seed, arena);
+    loss_batch(sum, NULL, grad, &source, &target, &criterion, how->net, &run);
     arena_reset(arena, mark);
 }
 
@@ -129,7 +140,7 @@ static void run_pairs(struct xent_sum *sum, struct weights *grad, const int *pai
     long n_rows = 0, rows = 0, part = 1;
     for (int i = 0; i < n; i++)
         n_rows += rows_of(how->corpus, pairs[i]);
-    long n_parts = (n_rows + MICRO_ROWS - 1) / MICRO_ROWS;
+    long n_parts = (n_rows * copies_of(how, grad) + MICRO_ROWS - 1) / MICRO_ROWS;
     int first = 0;
     for (int i = 0; i < n; i++) {
         rows += rows_of(how->corpus, pairs[i]);

@@ -23,9 +23,9 @@ struct lanes {
     struct arena *arena; /* one a thread */
 };
 
-/* For pairs of at most `longest` tokens a side. */
-enum tfm_status lanes_init(struct lanes *lanes, int n, int threads, int longest, const struct config *config,
-                           size_t block_size, struct tfm_error *err);
+/* For pairs of at most `longest` tokens a side, each trained `copies` times (2: R-Drop). */
+enum tfm_status lanes_init(struct lanes *lanes, int n, int threads, int longest, int copies,
+                           const struct config *config, size_t block_size, struct tfm_error *err);
 void lanes_release(struct lanes *lanes);
 
 /* Deals the pairs out so that the lanes have about equally many tokens. */
@@ -37,7 +37,7 @@ struct lanes_run { /* what a pass over the lanes needs */
     const struct net *net;
     const struct kern *kern;
     struct pool *pool;
-    real smoothing;
+    struct criterion criterion;
     uint64_t seed;        /* of the training: for the sentences' keys */
     uint64_t update_seed; /* of this update's dropout */
 };

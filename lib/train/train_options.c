@@ -97,6 +97,9 @@ static enum tfm_status check_numbers(const struct tfm_train_options *o, struct t
         { "--learn-rate", o->learn_rate, 0, HUGE_VAL },
         { "--lr-warmup", o->lr_warmup.amount, 0, HUGE_VAL },
         { "--label-smoothing", o->label_smoothing, 0, 0.99 },
+        { "--r-drop", o->r_drop, 0, 1000 },
+        { "--source-sampling", o->source_sampling, 0, 1000 },
+        { "--target-sampling", o->target_sampling, 0, 1000 },
         { "--clip-norm", o->clip_norm, 0, HUGE_VAL },
         { "--after", o->after.amount, 0, HUGE_VAL },
         { "--disp-freq", o->disp_freq.amount, 0, HUGE_VAL },
@@ -150,8 +153,8 @@ static enum tfm_status check_architecture(const struct tfm_train_options *o, str
     if (c.d_model % 2 != 0)
         return err_set(err, TFM_EINVAL, "--dim-model is %d and should be even", c.d_model);
     if (c.heads > 0 && c.d_model % c.heads != 0)
-        return err_set(err, TFM_EINVAL, "--dim-model is %d, which --heads %d does not divide evenly", c.d_model,
-                       c.heads);
+        return err_set(err, TFM_EINVAL, "--dim-model is %d, which --heads %d does not divide evenly",
+                       c.d_model, c.heads);
     if (config_check(&c, "the options", err) == TFM_OK)
         return TFM_OK;
     if (err != NULL)

@@ -80,11 +80,11 @@ static void report_saved(const struct trainer *r)
 
 static struct lanes_run how_to_run(const struct training *t, const struct net *net, long update)
 {
-    return (struct lanes_run){ .corpus = &t->corpus,
+    return (struct lanes_run){ .corpus = t->seen,
                                .net = net,
                                .kern = t->kern,
                                .pool = t->pool,
-                               .smoothing = t->options.label_smoothing,
+                               .criterion = { t->options.label_smoothing, t->options.r_drop },
                                .seed = t->options.seed,
                                .update_seed = rng_key(t->options.seed, (uint64_t)update, 0, RANDOM_DROPOUT) };
 }
@@ -106,14 +106,15 @@ static enum tfm_status check_loss(const struct trainer *r, long update, double l
     return diverge_check(&found, &t->params, t->optimizer.weights, t->lanes.lane[0].gradient, err);
 }
 
-static const int *next_batch(struct training *t, int *n)
+static enum tfm_status next_batch(struct training *t, const int **pairs, int *n, struct tfm_error *err)
 {
     if (t->state.batch == t->plan.n) {
         t->state.epoch++;
         t->state.batch = 0;
-        training_plan_epoch(t);
+        TRY(training_plan_epoch(t, err));
     }
-    return batch_pairs(&t->plan, t->state.batch++, n);
+    *pairs = batch_pairs(&t->plan, t->state.batch++, n);
+    return TFM_OK;
 }
 
 static void count_tokens(const struct training *t, const int *pairs, int n, double *n_source,
@@ -121,8 +122,8 @@ static void count_tokens(const struct training *t, const int *pairs, int n, doub
 {
     *n_source = *n_target = 0;
     for (int i = 0; i < n; i++) {
-        *n_source += corpus_length(&t->corpus.source, pairs[i]);
-        *n_target += corpus_length(&t->corpus.target, pairs[i]);
+        *n_source += corpus_length(&t->seen->source, pairs[i]);
+        *n_target += corpus_length(&t->seen->target, pairs[i]);
     }
 }
 
@@ -146,10 +147,11 @@ static enum tfm_status run_update(struct trainer *r, struct tfm_error *err)
     struct train_state *s = &t->state;
     struct schedule_point before = t->point;
     double began = training_clock(), n_source, n_target;
+    const int *pairs;
     int n;
-    const int *pairs = next_batch(t, &n);
+    TRY(next_batch(t, &pairs, &n, err));
     count_tokens(t, pairs, n, &n_source, &n_target);
-    TRY(lanes_split(&t->lanes, &t->corpus, pairs, n, err));
+    TRY(lanes_split(&t->lanes, t->seen, pairs, n, err));
 
     struct lanes_run how = how_to_run(t, &t->net, s->update + 1);
     struct xent_sum sum = lanes_forward_backward(&t->lanes, &how);
@@ -194,7 +196,7 @@ static enum tfm_status check_weights(struct trainer *r, struct tfm_error *err)
     for (int l = 0; l < t->lanes.n; l++) {
         const struct ints *pairs = &t->lanes.lane[l].pairs;
         for (size_t i = 0; i < pairs->n; i++)
-            n_target += corpus_length(&t->corpus.target, pairs->data[i]);
+            n_target += corpus_length(&t->seen->target, pairs->data[i]);
     }
     struct lanes_run how = how_to_run(t, &t->net, t->state.update);
     struct xent_sum sum = lanes_forward(&t->lanes, &how);

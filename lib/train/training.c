@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/rng.h"
 #include "num/gemm.h"
 #include "train/report.h"
 
@@ -166,6 +167,11 @@ static void begin(struct training *t)
         memcpy(t->optimizer.average, t->optimizer.weights, t->optimizer.size * sizeof(real));
 }
 
+static bool is_sampled(const struct training *t)
+{
+    return t->options.source_sampling > 0 || t->options.target_sampling > 0;
+}
+
 static enum tfm_status open_model(struct training *t, struct tfm_error *err)
 {
     const struct config *c = &t->config;
@@ -182,22 +188,33 @@ static enum tfm_status open_model(struct training *t, struct tfm_error *err)
     report_note(&t->options, "model: %d+%d layers, width %d, %d and %d pieces, %zu parameters; %d lane%s",
                 c->encoder_layers, c->decoder_layers, c->d_model, c->source_vocab_size, c->vocab_size,
                 t->params.size, t->state.n_lanes, t->state.n_lanes == 1 ? "" : "s");
-    int longest = corpus_longest(&t->corpus), longest_valid = corpus_longest(&t->validate.corpus);
+    int longest = is_sampled(t) ? t->options.max_length + 1 : corpus_longest(&t->corpus);
+    int longest_valid = corpus_longest(&t->validate.corpus);
     return lanes_init(&t->lanes, t->state.n_lanes, t->options.threads,
-                      longest > longest_valid ? longest : longest_valid, c, t->params.size, err);
+                      longest > longest_valid ? longest : longest_valid, t->options.r_drop > 0 ? 2 : 1, c,
+                      t->params.size, err);
 }
 
 /* ---- place ---- */
 
-void training_plan_epoch(struct training *t)
+enum tfm_status training_plan_epoch(struct training *t, struct tfm_error *err)
 {
-    batch_plan_make(&t->plan, &t->corpus, t->options.seed, t->state.epoch, t->options.mini_batch_words);
+    const struct tfm_train_options *o = &t->options;
+    t->seen = &t->corpus;
+    if (is_sampled(t)) {
+        const float alpha[2] = { o->source_sampling, o->target_sampling };
+        uint64_t key = rng_key(o->seed, (uint64_t)t->state.epoch, 0, RANDOM_PIECES);
+        TRY(corpus_sample(&t->sampled, &t->corpus, alpha, key, t->pool, err));
+        t->seen = &t->sampled;
+    }
+    batch_plan_make(&t->plan, t->seen, o->seed, t->state.epoch, o->mini_batch_words);
     t->epoch_pairs = 0;
     for (int i = 0; i < t->state.batch; i++) {
         int n;
         batch_pairs(&t->plan, i, &n);
         t->epoch_pairs += n;
     }
+    return TFM_OK;
 }
 
 void training_set_point(struct training *t)
@@ -213,12 +230,12 @@ enum tfm_status training_find_place(struct training *t, struct tfm_error *err)
     struct train_state *s = &t->state;
     int batch = s->batch;
     s->batch = 0; /* it comes from a file and is not believed yet */
-    training_plan_epoch(t);
+    TRY(training_plan_epoch(t, err));
     if (batch > t->plan.n)
         return err_set(err, TFM_EFORMAT, "%s/checkpoint-%ld/state.json: batch %d of an epoch that has %d",
                        t->checkpoints.folder.data, s->update, batch, t->plan.n);
     s->batch = batch;
-    training_plan_epoch(t);
+    TRY(training_plan_epoch(t, err));
     training_set_point(t);
     return TFM_OK;
 }
@@ -253,6 +270,7 @@ void training_release(struct training *t)
     validate_release(&t->validate);
     batch_plan_release(&t->plan);
     corpus_release(&t->corpus);
+    corpus_release(&t->sampled);
     vocab_release(&t->vocab);
     checkpoint_release(&t->checkpoints);
     pool_free(t->pool);

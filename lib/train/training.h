@@ -17,7 +17,9 @@ struct training {
     /* what it learns from */
     struct vocab vocab;
     struct corpus corpus;
-    struct batch_plan plan; /* of the running epoch */
+    struct corpus sampled;     /* the same pairs in the running epoch's own segmentations */
+    const struct corpus *seen; /* what the epoch is trained on: one of the two */
+    struct batch_plan plan;    /* of the running epoch */
     struct validate validate;
 
     /* what it learns */
@@ -52,12 +54,12 @@ void training_release(struct training *training);
 const real *training_judged(const struct training *training);
 
 /* Plans the state's epoch, and sets the point that its place in it amounts to. */
-void training_plan_epoch(struct training *training);
+enum tfm_status training_plan_epoch(struct training *training, struct tfm_error *err);
 void training_set_point(struct training *training);
 /* Both for a state that was read from a checkpoint, whose place may lie outside. */
 enum tfm_status training_find_place(struct training *training, struct tfm_error *err);
 
-double training_clock(void); /* seconds */
+double training_clock(void);                              /* seconds */
 double training_seconds(const struct training *training); /* of training, all runs together */
 
 #endif

@@ -65,7 +65,7 @@ static enum tfm_status cross_entropy(double *value, const struct validate *v, st
     double n_target;
     struct lanes_run plain = *how;
     plain.corpus = &v->corpus;
-    plain.smoothing = 0;
+    plain.criterion.smoothing = 0;
     TRY(lanes_evaluate(&sum, &n_target, lanes, &plain, err));
     *value = sum.nll / n_target;
     return TFM_OK;

@@ -213,7 +213,8 @@ static void golden_check_loss(const struct golden_file *file, const struct net *
     real row_nll[12];
     struct weights grad;
     params_bind(&grad, net->config, gradient);
-    loss_batch(&sum, row_nll, &grad, &golden_source, &golden_target, (real)0.1, net, run);
+    loss_batch(&sum, row_nll, &grad, &golden_source, &golden_target, &(struct criterion){ (real)0.1, 0 }, net,
+               run);
     real loss = (real)sum.loss;
     CHECK_NEAR(golden_error_of(file, "loss", &loss, 1), 0, tolerance, "%s: label-smoothed loss", c->name);
     CHECK_NEAR(golden_error_of(file, "row_nll", row_nll, 12), 0, tolerance, "%s: -log p of a token", c->name);
@@ -241,7 +242,8 @@ static void golden_check_loss(const struct golden_file *file, const struct net *
 
     struct xent_sum again = { 0, 0 };
     run->keep = false;
-    loss_batch(&again, NULL, NULL, &golden_source, &golden_target, (real)0.1, net, run);
+    loss_batch(&again, NULL, NULL, &golden_source, &golden_target, &(struct criterion){ (real)0.1, 0 }, net,
+               run);
     CHECK_NEAR(again.loss / sum.loss, 1, tolerance, "%s: the loss without gradients", c->name);
     run->keep = true;
 }

@@ -78,7 +78,7 @@ static void test_take(const struct corpus *corpus)
     struct tokens source, target;
     const int pairs[] = { 7, 0, 7 };
     toy_must(arena_init(&arena, 1 << 20, &err), &err);
-    batch_take(&source, &target, corpus, pairs, 3, 5, &arena);
+    batch_take(&source, &target, corpus, pairs, 3, 1, 5, &arena);
     int n = corpus_length(&corpus->target, 7);
     CHECK_INT(target.n, 2 * n + corpus_length(&corpus->target, 0), "tokens laid end to end");
     CHECK_INT(target.start[2], target.n - n, "the last begins where the second ends");
@@ -123,14 +123,14 @@ static void run_updates(struct outcome *out, const struct corpus *corpus, const 
     const struct kern *kern = kern_for(cpu_best());
     toy_must(params_list(&params, config, &err), &err);
     toy_must(optimizer_init(&optimizer, params.size, true, &err), &err);
-    toy_must(lanes_init(&lanes, 3, threads, corpus_longest(corpus), config, params.size, &err), &err);
+    toy_must(lanes_init(&lanes, 3, threads, corpus_longest(corpus), 1, config, params.size, &err), &err);
     toy_must(pool_new(&pool, threads, &err), &err);
     toy_must(batch_plan_init(&plan, corpus->n, &err), &err);
     batch_plan_make(&plan, corpus, 1, 1, 2500);
     params_init(&params, optimizer.weights, 1);
     params_bind(&weights, config, optimizer.weights);
     net_bind(net, config, &weights);
-    struct lanes_run how = { corpus, net, kern, pool, 0.1f, 1, 0 };
+    struct lanes_run how = { corpus, net, kern, pool, { 0.1f, 0 }, 1, 0 };
     for (int b = 0; b < 3; b++) {
         int n;
         const int *pairs = batch_pairs(&plan, b, &n);
@@ -183,7 +183,7 @@ static void test_lanes(const struct corpus *corpus, const struct config *config)
     struct lanes lanes;
     struct batch_plan plan;
     toy_must(params_list(&params, config, &err), &err);
-    toy_must(lanes_init(&lanes, 4, 1, corpus_longest(corpus), config, params.size, &err), &err);
+    toy_must(lanes_init(&lanes, 4, 1, corpus_longest(corpus), 1, config, params.size, &err), &err);
     toy_must(batch_plan_init(&plan, corpus->n, &err), &err);
     batch_plan_make(&plan, corpus, 1, 1, 1000);
     int n, n_dealt = 0;
@@ -198,7 +198,7 @@ static void test_lanes(const struct corpus *corpus, const struct config *config)
     CHECK_INT(n_dealt, n, "every pair is dealt");
     CHECK(most - least < least / 4 + 10, "lanes are about equal: %ld to %ld", least, most);
     struct lanes none;
-    CHECK_INT(lanes_init(&none, 1, 1, 4000000, config, params.size, &err), TFM_ENOMEM,
+    CHECK_INT(lanes_init(&none, 1, 1, 4000000, 1, config, params.size, &err), TFM_ENOMEM,
               "pairs of millions of pieces are refused: %s", err.message);
     test_threads(corpus, config, params.size);
     batch_plan_release(&plan);

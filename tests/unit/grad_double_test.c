@@ -2,7 +2,8 @@
  * grad_double_test.c: every gradient of whole small models against central differences, in double:
  *     dL/dw ~ (L(w + e) - L(w - e)) / 2e
  * post-norm and pre-norm, every way to tie embeddings, without dropout and with all three kinds of it
- * (dropout is a function of its keys, so the loss stays a smooth function of the weights). A fixed tolerance
+ * (dropout is a function of its keys, so the loss stays a smooth function of the weights), and with R-Drop,
+ * whose divergence is no constant of either pass. A fixed tolerance
  * of 1e-6 relative to the largest gradient of the tensor.
  */
 #include "base/rng.h"
@@ -17,11 +18,19 @@ struct problem {
     real *block, *grad_block;
     struct tokens source, target;
     struct run run;
+    struct criterion criterion;
 };
 
 static const int source_ids[] = { 3, 5, 2, 0, 7, 0, 4, 4, 9, 1, 0 }, source_start[] = { 0, 4, 6, 11 };
 static const int target_ids[] = { 6, 0, 2, 8, 10, 0, 3, 3, 0 }, target_start[] = { 0, 2, 6, 9 };
 static const uint64_t sentence_keys[] = { 11, 12, 13 };
+
+/* The same sentences twice, for R-Drop. */
+static const int source_twice[] = { 3, 5, 2, 0, 7, 0, 4, 4, 9, 1, 0, 3, 5, 2, 0, 7, 0, 4, 4, 9, 1, 0 };
+static const int source_starts[] = { 0, 4, 6, 11, 15, 17, 22 };
+static const int target_twice[] = { 6, 0, 2, 8, 10, 0, 3, 3, 0, 6, 0, 2, 8, 10, 0, 3, 3, 0 };
+static const int target_starts[] = { 0, 2, 6, 9, 11, 15, 18 };
+static const uint64_t twin_keys[] = { 11, 12, 13, 21, 22, 23 };
 
 static double loss_of(const struct problem *p, bool gradient)
 {
@@ -29,7 +38,7 @@ static double loss_of(const struct problem *p, bool gradient)
     struct net net;
     struct weights grad = p->grad;
     net_bind(&net, &p->config, &p->weights);
-    loss_batch(&sum, NULL, gradient ? &grad : NULL, &p->source, &p->target, 0.1, &net, &p->run);
+    loss_batch(&sum, NULL, gradient ? &grad : NULL, &p->source, &p->target, &p->criterion, &net, &p->run);
     return sum.loss;
 }
 
@@ -64,7 +73,7 @@ static void check_gradients(const char *name, struct problem *p)
     check_note("%s: largest relative difference %.1e, in %s", name, worst, worst_name);
 }
 
-static void check_model(const char *name, bool pre_norm, enum tfm_tie tie, bool dropout)
+static void check_model(const char *name, bool pre_norm, enum tfm_tie tie, bool dropout, real r_drop)
 {
     struct tfm_error err;
     struct problem p = {
@@ -74,8 +83,13 @@ static void check_model(const char *name, bool pre_norm, enum tfm_tie tie, bool 
                     .unk_token_id = 1, .dropout = 0.1, .attention_dropout = 0.2, .activation_dropout = 0.15 },
         .source = { 3, 11, source_ids, source_start, sentence_keys },
         .target = { 3, 9, target_ids, target_start, sentence_keys },
+        .criterion = { 0.1, r_drop },
     };
     struct arena arena;
+    if (r_drop > 0) {
+        p.source = (struct tokens){ 6, 22, source_twice, source_starts, twin_keys };
+        p.target = (struct tokens){ 6, 18, target_twice, target_starts, twin_keys };
+    }
     CHECK(params_list(&p.params, &p.config, &err) == TFM_OK && arena_init(&arena, 64 << 20, &err) == TFM_OK,
           "%s: set up", name);
     p.block = mem_alloc(sizeof(real) * p.params.size, &err);
@@ -98,11 +112,13 @@ static void check_model(const char *name, bool pre_norm, enum tfm_tie tie, bool 
 
 int main(void)
 {
-    check_model("post-norm, tied", false, TFM_TIE_ALL, false);
-    check_model("pre-norm, tied", true, TFM_TIE_ALL, false);
-    check_model("post-norm, target tied", false, TFM_TIE_TARGET, false);
-    check_model("pre-norm, untied", true, TFM_TIE_NONE, false);
-    check_model("post-norm with dropout", false, TFM_TIE_ALL, true);
-    check_model("pre-norm with dropout", true, TFM_TIE_NONE, true);
+    check_model("post-norm, tied", false, TFM_TIE_ALL, false, 0);
+    check_model("pre-norm, tied", true, TFM_TIE_ALL, false, 0);
+    check_model("post-norm, target tied", false, TFM_TIE_TARGET, false, 0);
+    check_model("pre-norm, untied", true, TFM_TIE_NONE, false, 0);
+    check_model("post-norm with dropout", false, TFM_TIE_ALL, true, 0);
+    check_model("pre-norm with dropout", true, TFM_TIE_NONE, true, 0);
+    check_model("post-norm with R-Drop", false, TFM_TIE_ALL, true, 5);
+    check_model("R-Drop without dropout", false, TFM_TIE_NONE, false, 5);
     return check_done();
 }

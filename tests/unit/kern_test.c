@@ -60,6 +60,13 @@ static bool same_rows(const struct kern *k, int n, int kind)
     ok &= same(a, b, MAX) && nll[0] == nll[1] && loss[0] == loss[1];
     memcpy(a, x, sizeof(a));
     memcpy(b, x, sizeof(b));
+    memcpy(w, y, sizeof(w));
+    memcpy(w2, y, sizeof(w2));
+    loss[0] = k->xent_twins(a, w, v, n, n / 2, (real)0.1, 5, &nll[0]);
+    loss[1] = ref->xent_twins(b, w2, v2, n, n / 2, (real)0.1, 5, &nll[1]);
+    ok &= same(a, b, MAX) && same(w, w2, MAX) && nll[0] == nll[1] && loss[0] == loss[1];
+    memcpy(a, x, sizeof(a));
+    memcpy(b, x, sizeof(b));
     fill(v, MAX, 0, 3);
     for (int l = 0; l < MAX; l++)
         v2[l] = v[l] = v[l] < 0 ? -v[l] : v[l];

@@ -384,7 +384,7 @@ static void test_scores(const struct tfm_model *model)
             add_pair(&pair, model, 0, lines[i], hypothesis->pieces, n);
             real *nll = ARENA_TAKE(&arena, real, n + 1);
             struct xent_sum sum = { 0 };
-            loss_batch(&sum, nll, NULL, &pair.source, &pair.target, 0, &model->net, &run);
+            loss_batch(&sum, nll, NULL, &pair.source, &pair.target, &(struct criterion){ 0 }, &model->net, &run);
             double total = 0, sum_found = 0;
             for (int j = 0; j < n; j++) {
                 worst = fmax(worst, fabs((double)nll[j] + hypothesis->piece_scores[j]));
