@@ -98,6 +98,7 @@ static enum tfm_status open_data(struct training *t, struct tfm_error *err)
     const struct tfm_train_options *o = &t->options;
     TRY(vocab_init(&t->vocab, o, t->has_resumed, err));
     TRY(corpus_init(&t->corpus, t->vocab.source, t->vocab.target, o->max_length, err));
+    TRY(corpus_init(&t->sampled, t->vocab.source, t->vocab.target, o->max_length, err));
     TRY(read_corpus(t, err));
     vocab_remove_text(&t->vocab);
     const struct corpus *c = &t->corpus;

@@ -41,6 +41,11 @@ equal() {
     same "$1: losses and scores" "$dir/log1" "$dir/log2"
 }
 
+# differ FILE FILE
+differ() {
+    ! cmp -s "$1" "$2"
+}
+
 # wait_for_other LINK OLD PID: until the link names something else than before, or the process has ended
 wait_for_other() {
     while [ "$(readlink "$1")" = "$2" ] && kill -0 "$3" 2>/dev/null; do
@@ -66,6 +71,30 @@ sed -i '/"event": "valid", "update": 5,/d' "$dir/threads.log"
 check "and on three threads" train "$dir/threads" --cpu-threads 1 --after 30u
 check "to the end" train "$dir/threads" --cpu-threads 3 --after 40u
 equal "other numbers of threads" "$dir/threads"
+
+# ---- with every random choice there is ----
+
+# random FOLDER OPTION...: pieces drawn at random on both sides, R-Drop, all dropouts
+random() {
+    folder=$1
+    shift
+    train "$folder" --vocab-type bpe --source-sampling 0.2 --target-sampling 0.1 --r-drop 5 --dropout 0.1 \
+        --attention-dropout 0.1 --activation-dropout 0.1 "$@"
+}
+
+check "drawn pieces and R-Drop: 40 updates" random "$dir/drawn" --cpu-threads 2 --after 40u
+check "15 updates" random "$dir/drawn2" --cpu-threads 2 --after 15u
+check "then 25 more, on one thread" random "$dir/drawn2" --cpu-threads 1 --after 40u
+for file in weights ema moment1 moment2; do
+    same "the same digits: $file" "$dir/drawn/checkpoints/last/$file.safetensors" \
+        "$dir/drawn2/checkpoints/last/$file.safetensors"
+done
+check "without drawing" random "$dir/best" --cpu-threads 2 --source-sampling 0 --target-sampling 0 --after 40u
+check "without R-Drop" random "$dir/once" --cpu-threads 2 --r-drop 0 --after 40u
+for other in best once; do
+    check "other digits: $other" differ "$dir/drawn/checkpoints/last/weights.safetensors" \
+        "$dir/$other/checkpoints/last/weights.safetensors"
+done
 
 # ---- ended from outside ----
 
