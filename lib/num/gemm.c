@@ -28,6 +28,11 @@ void gemm_single_thread(void)
     openblas_set_num_threads(1);
 }
 
+const char *gemm_kernels(void)
+{
+    return openblas_get_corename();
+}
+
 enum tfm_status gemm_check_room(int threads, struct tfm_error *err)
 {
     size_t size = (size_t)threads * BLAS_BUFFER;

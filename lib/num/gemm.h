@@ -15,6 +15,10 @@ void gemm(real *c, int ldc, const real *a, int lda, int a_transposed, const real
 /* Holds BLAS to one thread: this setting is the whole process'. */
 void gemm_single_thread(void);
 
+/* OpenBLAS's name for the processor whose kernels it uses, such as "Haswell" (AVX2). It chooses by the processor's
+ * family, or as the environment variable OPENBLAS_CORETYPE says. */
+const char *gemm_kernels(void);
+
 /* Proves that there is address space for what BLAS takes when so many threads multiply at once. Where there
  * is none, OpenBLAS asks for it again and again, without an end. */
 enum tfm_status gemm_check_room(int threads, struct tfm_error *err);

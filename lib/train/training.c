@@ -186,9 +186,10 @@ static enum tfm_status open_model(struct training *t, struct tfm_error *err)
     params_bind(&t->judged_weights, c, (real *)training_judged(t));
     net_bind(&t->net, c, &t->weights);
     net_bind(&t->judged_net, c, &t->judged_weights);
-    report_note(&t->options, "model: %d+%d layers, width %d, %d and %d pieces, %zu parameters; %d lane%s",
+    report_note(&t->options,
+                "model: %d+%d layers, width %d, %d and %d pieces, %zu parameters; %d lane%s; OpenBLAS for %s",
                 c->encoder_layers, c->decoder_layers, c->d_model, c->source_vocab_size, c->vocab_size,
-                t->params.size, t->state.n_lanes, t->state.n_lanes == 1 ? "" : "s");
+                t->params.size, t->state.n_lanes, t->state.n_lanes == 1 ? "" : "s", gemm_kernels());
     int longest = is_sampled(t) ? t->options.max_length + 1 : corpus_longest(&t->corpus);
     int longest_valid = corpus_longest(&t->validate.corpus);
     return lanes_init(&t->lanes, t->state.n_lanes, t->options.threads,
