@@ -180,6 +180,7 @@ enum tfm_decay {
     TFM_DECAY_NONE,
 };
 
+enum tfm_norm_position { TFM_NORM_PRE, TFM_NORM_POST };
 enum tfm_tie { TFM_TIE_ALL, TFM_TIE_TARGET, TFM_TIE_NONE };
 
 enum tfm_event_kind {
@@ -225,7 +226,8 @@ struct tfm_train_options {
     /* architecture; 0 (or a negative dropout) takes the preset's value */
     const char *preset;        /* "tiny", "small" or "base" */
     int encoder_layers, decoder_layers, dim_model, dim_ffn, heads;
-    bool pre_norm;
+    enum tfm_norm_position norm_position; /* before each sublayer (Xiong et al. 2020), with one norm more at the
+                                  end, or after it (Vaswani et al. 2017). Default TFM_NORM_PRE */
     enum tfm_tie tie;          /* TFM_TIE_ALL needs one vocabulary for both sides */
     float dropout, attention_dropout, activation_dropout;
     /* optimiser */

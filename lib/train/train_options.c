@@ -166,6 +166,7 @@ enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct
                                       const struct tfm_train_options *options, struct tfm_error *err)
 {
     assert((unsigned)options->tie <= TFM_TIE_NONE);
+    assert((unsigned)options->norm_position <= TFM_NORM_POST);
     assert((unsigned)options->lr_decay <= TFM_DECAY_NONE);
     *resolved = *options;
     *metrics = (struct metric_list){ 0 };
@@ -228,6 +229,6 @@ void train_options_config(struct config *config, const struct tfm_train_options 
         if (dropouts[i].value >= 0)
             *dropouts[i].field = dropouts[i].value;
     }
-    config->pre_norm = options->pre_norm;
+    config->pre_norm = options->norm_position == TFM_NORM_PRE;
     config->tie = options->tie;
 }

@@ -143,7 +143,7 @@ static void list_settings(struct training *t)
     state_set(s, "--dim-model", "%d", c->d_model);
     state_set(s, "--dim-ffn", "%d", c->ffn_dim);
     state_set(s, "--heads", "%d", c->heads);
-    state_set(s, "--pre-norm", "%s", c->pre_norm ? "on" : "off");
+    state_set(s, "--norm-position", "%s", c->pre_norm ? "pre" : "post");
     state_set(s, "--tied-embeddings", "%s", ties[c->tie]);
     state_set(s, "a corpus of", "%d pairs (fingerprint %016" PRIx64 ")", t->corpus.n, t->corpus.fingerprint);
 }

@@ -110,7 +110,7 @@ static void test_round_trip(struct optimizer *a, struct optimizer *b)
 
     CHECK_INT(checkpoint_read_state(&c, "last", &found, &other, &err), TFM_EINVAL, "a changed setting");
     CHECK(strstr(err.message, "--seed 1") && strstr(err.message, "is 2"), "is told: %s", err.message);
-    state_set(&other, "--pre-norm", "%s", "on");
+    state_set(&other, "--norm-position", "%s", "post");
     snprintf(other.list[0].value, sizeof(other.list[0].value), "1");
     CHECK_INT(checkpoint_read_state(&c, "last", &found, &other, &err), TFM_EFORMAT,
               "a setting that is not there");
