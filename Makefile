@@ -69,7 +69,7 @@ PRODUCTS := $(PROGRAM) $(BUILD)/libtfm.a $(BUILD)/libtfm.so
 
 # ---- targets ----
 
-.PHONY: all tests demo check check-long bench install deps deps-test format clean help FORCE
+.PHONY: all tests demo check check-long bench bench-train install deps deps-test format clean help FORCE
 .DELETE_ON_ERROR:
 
 all: $(PRODUCTS) ## build the program and the libraries (the default)
@@ -84,6 +84,9 @@ check: tests ## run the tests (about a minute)
 
 check-long: tests ## run the tests under sanitizers and valgrind too
 	@TFM_BUILD=$(abspath $(BUILD)) MAKE="$(MAKE)" CC="$(CC)" CXX="$(CXX)" sh tests/long.sh
+
+bench-train: all ## measure the speed of training against PyTorch and Marian
+	@TFM_BUILD=$(abspath $(BUILD)) sh tests/bench/train.sh
 
 bench: all ## measure speed
 	@for b in tests/bench/*.sh; do TFM_BUILD=$(abspath $(BUILD)) sh "$$b" || exit 1; done

@@ -9,13 +9,14 @@
 #include "cmd.h"
 #include "options.h"
 #include "progress.h"
+#include "recipe.h"
 
 #define COMMAND "tfm train"
 
 struct train_args {
     struct tfm_train_options options;
     const char *train_sets[2], *valid_sets[2], *vocabs[2];
-    const char *log, *log_json, *cpu;
+    const char *recipe, *log, *log_json, *cpu;
     bool f32, quiet;
 };
 
@@ -27,6 +28,8 @@ static const struct option_spec options[] = {
     { .help = "Data" },
     { .name = "model", .letter = 'm', FIELD(options.model), .argument = "FOLDER",
       .help = "the model to write, or to go on with (required)" },
+    { .name = "recipe", FIELD(recipe), .argument = "FILE",
+      .help = "options kept in a file, one a line without dashes; those of the command line come on top" },
     { .name = "train-sets", .letter = 't', FIELD(train_sets), .argument = "SRC TRG",
       .help = "the corpus: two files, plain or gzip, with a sentence a line" },
     { .name = "tsv", FIELD(options.tsv), .argument = "FILE",
@@ -182,6 +185,8 @@ int cmd_train(int argc, char **argv)
     struct tfm_train_options *o = &args.options;
     int n_operands;
     int wrong = options_parse(&table, &args, argc, argv, &n_operands);
+    if (wrong == OPTIONS_GO_ON && n_operands == 0 && args.recipe != NULL)
+        wrong = recipe_parse(&table, &args, args.recipe, argc, argv);
     if (wrong != OPTIONS_GO_ON || (wrong = check_arguments(&args, n_operands, argv)) != OPTIONS_GO_ON)
         return wrong;
     o->source = args.train_sets[0];

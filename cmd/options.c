@@ -198,7 +198,7 @@ static bool parse_interval(const char *text, struct tfm_interval *interval)
         const char *name;
         enum tfm_unit unit;
         double factor;
-    } units[] = { { "", TFM_UPDATES, 1 },       { "u", TFM_UPDATES, 1 },   { "e", TFM_EPOCHS, 1 },
+    } units[] = { { "", TFM_UPDATES, 1 },        { "u", TFM_UPDATES, 1 },   { "e", TFM_EPOCHS, 1 },
                   { "t", TFM_TARGET_TOKENS, 1 }, { "min", TFM_MINUTES, 1 }, { "h", TFM_MINUTES, 60 } };
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
         if (strcmp(text, units[i].name) == 0) {
@@ -378,15 +378,10 @@ static int parse_letters(struct parser *p, const char *text)
     return OPTIONS_GO_ON;
 }
 
-int options_parse(const struct option_table *table, void *fields, int argc, char **argv, int *n_operands)
+int options_apply(const struct option_table *table, void *fields, int argc, char **argv, int *n_operands)
 {
     struct parser p = { table, fields, argc, argv, 1, false };
     *n_operands = 0;
-    table->defaults(fields);
-    if (argc == 2 && strcmp(argv[1], "--list-options") == 0) {
-        options_list(table, fields);
-        return EXIT_SUCCESS;
-    }
     for (bool only_operands = false; p.next < argc && !p.help;) {
         char *text = argv[p.next++];
         int status = OPTIONS_GO_ON;
@@ -406,4 +401,15 @@ int options_parse(const struct option_table *table, void *fields, int argc, char
     table->defaults(fields); /* what was given before -h is no default */
     options_help(table, fields);
     return EXIT_SUCCESS;
+}
+
+int options_parse(const struct option_table *table, void *fields, int argc, char **argv, int *n_operands)
+{
+    *n_operands = 0;
+    table->defaults(fields);
+    if (argc == 2 && strcmp(argv[1], "--list-options") == 0) {
+        options_list(table, fields);
+        return EXIT_SUCCESS;
+    }
+    return options_apply(table, fields, argc, argv, n_operands);
 }

@@ -74,6 +74,9 @@ struct option_table {
  * reported. */
 int options_parse(const struct option_table *table, void *fields, int argc, char **argv, int *n_operands);
 
+/* The same over what the struct holds already. */
+int options_apply(const struct option_table *table, void *fields, int argc, char **argv, int *n_operands);
+
 /* Reports wrong usage, "<command>: <sentence>", and returns the exit status, 2. */
 int options_wrong(const struct option_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -1,39 +1,99 @@
 #!/bin/sh
-# train.sh: training speed in source + target pieces a second (one </s> a sentence counted, no padding), Transformer-Tiny on
-# Multi30k, joint BPE vocabulary of 10,000, dropout 0.3, about 4,096 target pieces an update: tfm and the PyTorch script of
-# ../shared/peers/train in turns on the same machine, and the ratio of each pair.
-#   RUNS=3 THREADS=2 sh tests/bench/train.sh
-# Nothing else should run meanwhile. Needs ../shared (SKIP without) and what its setup.sh installs.
+# train.sh: speed and memory of training, tfm against the PyTorch script and the Marian of ../shared/peers/train, in turns on
+# the same machine: source + target pieces a second (one </s> a sentence counted, no padding), MB of peak memory, the ratios
+# of each turn. Multi30k, dropout 0.3, about 4,096 target pieces an update:
+#     tiny  4+4 layers, D 128, F 256, H 4, joint BPE vocabulary of 10,000
+#     base  6+6 layers, D 512, F 2048, H 8, joint vocabulary of 32,000
+#   RUNS=3 THREADS=2 SHAPES="tiny base" PEERS="pytorch marian" sh tests/bench/train.sh
+# Nothing else should run meanwhile. Needs ../shared (SKIP without) and what its setup.sh installs. OpenBLAS is left to
+# choose its kernels for tfm and PyTorch alike, whatever OPENBLAS_CORETYPE says.
 set -eu
 cd "$(dirname "$0")/../.."
 tfm=$(cd "${TFM_BUILD:-build}" && pwd)/tfm
 shared=$(cd "${TFM_SHARED:-../shared}" 2>/dev/null && pwd) || { echo "SKIP: no ../shared"; exit 0; }
-threads=${THREADS:-2} updates=${UPDATES:-40}
+unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
+threads=${THREADS:-2}
 cache=${CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tfm-peers}
 work=$cache/train
+export VENV="$cache/venv" PY="$cache/venv/bin/python" DATA="$shared/data/multi30k" SRC="$shared/peers/train"
 mkdir -p "$work"
-cp "$shared"/peers/train/* "$work"/
-(cd "$work" && VENV=$cache/venv DATA=$shared/data/multi30k PY=$cache/venv/bin/python SRC=$shared/peers/train bash setup.sh >&2)
-blas=/usr/lib/x86_64-linux-gnu/openblas-openmp
+cp "$SRC"/* "$work"/
+cd "$work"
+bash setup.sh >&2
+[ -s spm/tatoeba32k.model ] || "$PY" - "$shared/data/tatoeba/train.en-de.tsv.gz" <<'PY'
+import gzip, sys, sentencepiece
+lines = (part for line in gzip.open(sys.argv[1], "rt", encoding="utf8") for part in line.rstrip("\n").split("\t")[:2])
+sentencepiece.SentencePieceTrainer.train(sentence_iterator=lines, model_prefix="spm/tatoeba32k", vocab_size=32000, eos_id=0,
+                                         unk_id=1, bos_id=-1, pad_id=-1, character_coverage=1.0, minloglevel=2)
+PY
+cp spm/tatoeba32k.model spm/tatoeba32k.spm
+sed 's/D, H, FFN, L = 0, -1, 128, 4, 256, 4/D, H, FFN, L = 0, -1, 512, 8, 2048, 6/' torch_train.py >torch_base.py
 model=$(mktemp -d)
 trap 'rm -rf "$model"' EXIT
 
-run_tfm() { # the last report: 10 updates of warm-up before it
-    rm -rf "$model"
-    "$tfm" train --preset tiny -t "$work/data/train.en" "$work/data/train.de" -m "$model" \
-        -v "$work/spm/joint10k.spm" "$work/spm/joint10k.spm" --dropout 0.3 --mini-batch-words 4096 \
-        --cpu-threads "$threads" --after "$((updates + 10))u" --disp-freq 10u --save-freq 1000000u 2>&1 |
-        sed -n 's/.*: \([0-9.]*\) words\/s.*/\1/p' | tail -n +2 | awk '{ s += 1 / $1 } END { printf "%.0f\n", NR / s }'
-}
-run_torch() {
-    (cd "$work" && env MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=2000000000 LD_LIBRARY_PATH=$blas \
-        /usr/bin/python3 torch_train.py --skip 10 --every 10 --threads "$threads" --updates "$((updates + 10))" 2>&1) |
-        sed -n 's/.*source+target_tokens\/s \([0-9]*\).*/\1/p'
+# timed LIMIT_S COMMAND...: its output goes to $model/log, its peak memory in MB to $model/mb
+timed() {
+    limit=$1
+    shift
+    rm -f timings.jsonl
+    "$PY" timed.py bench "$model/log" "$limit" 20000 "$@" >/dev/null
+    sed 's/.*"maxrss_mb": \([0-9]*\).*/\1/' timings.jsonl >"$model/mb"
 }
 
-echo "run,tfm,pytorch,ratio"
-for run in $(seq "${RUNS:-3}"); do
-    a=$(run_tfm)
-    b=$(run_torch)
-    echo "$run,$a,$b,$(awk -v a="$a" -v b="$b" 'BEGIN { printf "%.2f", a / b }')"
+# sizes SHAPE: its vocabulary, layers and widths
+sizes() {
+    vocab=spm/joint10k layers=4 width=128 inner=256 heads=4 updates=${UPDATES:-50} skip=10
+    [ "$1" = tiny ] || vocab=spm/tatoeba32k layers=6 width=512 inner=2048 heads=8 updates=${UPDATES_BASE:-10} skip=2
+}
+
+# Each prints its speed.
+run_tfm() {
+    timed 900 "$tfm" train --preset "$1" -t data/train.en data/train.de -m "$model/tfm" -v "$vocab.spm" "$vocab.spm" --dropout 0.3 \
+        --mini-batch-words 4096 --cpu-threads "$threads" --after "$((updates + skip))u" --disp-freq "${skip}u" --save-freq 1000000u
+    rm -rf "$model/tfm"
+    sed -n 's/.*: \([0-9.]*\) words\/s.*/\1/p' "$model/log" | tail -n +2 | awk '{ s += 1 / $1 } END { printf "%.0f\n", NR / s }'
+}
+
+run_pytorch() {
+    script=torch_train.py
+    [ "$1" = tiny ] || script=torch_base.py
+    timed 900 env MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=2000000000 LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu/openblas-openmp \
+        /usr/bin/python3 "$script" --spm "$vocab.model" --skip "$skip" --every 10 --threads "$threads" --updates "$((updates + skip))"
+    sed -n 's/.*source+target_tokens\/s \([0-9]*\).*/\1/p' "$model/log"
+}
+
+# Marian counts target pieces alone; the source's are as many in proportion as in the whole corpus.
+run_marian() {
+    timed 900 "$PY" marian.py train --type transformer --enc-depth "$layers" --dec-depth "$layers" --dim-emb "$width" \
+        --transformer-dim-ffn "$inner" --transformer-heads "$heads" --transformer-dropout 0.3 --transformer-ffn-activation relu \
+        --tied-embeddings-all --label-smoothing 0.1 --learn-rate 0.005 --lr-warmup 2000 --lr-decay-inv-sqrt 2000 \
+        --optimizer-params 0.9 0.98 1e-9 --clip-norm 0 --cost-type ce-sum --mini-batch 1000 --mini-batch-words 4096 --maxi-batch 100 \
+        --max-length 200 --cpu-threads "$threads" -w 3000 --sync-sgd --train-sets data/train.en data/train.de \
+        --vocabs "$vocab.spm" "$vocab.spm" --model "$model/marian/model.npz" --disp-freq "${skip}u" --disp-label-counts \
+        --after "$((updates / 2 + skip))u" --seed 1 --shuffle-in-ram --data-threads 1
+    rm -rf "$model/marian"
+    share=$("$PY" - "$vocab.model" <<'PY'
+import sys, sentencepiece
+p = sentencepiece.SentencePieceProcessor(model_file=sys.argv[1])
+n = [sum(len(p.encode(line)) + 1 for line in open(f"data/train.{side}", encoding="utf8")) for side in ("en", "de")]
+print(sum(n) / n[1])
+PY
+)
+    sed -n 's/.*\* \([0-9,]*\) @.*Time \([0-9.]*\)s.*/\1 \2/p' "$model/log" | tr -d , | tail -n +2 |
+        awk -v share="$share" '{ n += $1; s += $2 } END { if (s > 0) printf "%.0f\n", n / s * share }'
+}
+
+echo "# $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $threads threads"
+echo "shape,run,trainer,pieces_per_second,peak_mb,tfm_ratio"
+for shape in ${SHAPES:-tiny base}; do
+    sizes "$shape"
+    for run in $(seq "${RUNS:-3}"); do
+        speed=$(run_tfm "$shape")
+        echo "$shape,$run,tfm,$speed,$(cat "$model/mb"),1"
+        for peer in ${PEERS:-pytorch marian}; do
+            other=$("run_$peer" "$shape")
+            echo "$shape,$run,$peer,$other,$(cat "$model/mb"),$(awk -v a="$speed" -v b="${other:-0}" \
+                'BEGIN { if (b > 0) printf "%.2f", a / b; else printf "failed" }')"
+        done
+    done
 done

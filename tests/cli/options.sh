@@ -60,6 +60,20 @@ wrong "an amount without a number" "option --after: found 'Ku'" train -m x -t a 
 wrong "a negative seed" "option --seed: found '-1'" train -m x -t a b --seed=-1
 wrong "a tier that does not exist" "unknown CPU tier" translate --cpu mmx
 wrong "an argument where none is due" "unexpected argument 'c'" train -m x -t a b c
+
+# ---- recipes ----
+
+printf '# a comment\n\nseed 7\n  dropout 0.x  # no number\n' >"$dir/recipe"
+run 2 "a wrong value in a recipe" "$tfm" train --recipe "$dir/recipe"
+has "is told" "$dir/err" "option --dropout: found '0.x', expected a number"
+has "with its place" "$dir/err" "this stands in $dir/recipe, line 4"
+printf 'seed 7\ndrop 0.1\n' >"$dir/recipe"
+run 2 "an unknown name in a recipe" "$tfm" train --recipe "$dir/recipe"
+has "is told" "$dir/err" "unknown option '--drop'; is '--dropout' meant?"
+printf 'seed 7 8\n' >"$dir/recipe"
+wrong "a word too many in a recipe" "$dir/recipe, line 1: unexpected word '8'" train --recipe "$dir/recipe"
+run 1 "a recipe that is not there" "$tfm" train --recipe "$dir/none"
+has "is named" "$dir/err" "$dir/none: No such file\|cannot open $dir/none"
 wrong "a training without a model" "option --model is missing" train -t a b
 wrong "a training without a corpus" "option --train-sets (or --tsv) is missing" train -m x
 wrong "two corpora" "both --train-sets and --tsv" train -m x -t a b --tsv c

@@ -122,4 +122,11 @@ check "the model was written" test -s "$dir/f/weights.safetensors.gz"
 is "a closed pipe ends a training" "$(cat "$dir/status")" 141
 check "which is saved" test -e "$dir/g/checkpoints/last/state.json"
 
+# ---- recipes ----
+
+run 0 "options on the command line" train "$dir/said" --seed 5 --dropout 0.2 --learn-rate 0.01 --after 3u --quiet
+printf '# two of them in a file\nlearn-rate 0.01 # peak\nseed 4\r\n\n dropout\t0.2' >"$dir/recipe"
+run 0 "options in a recipe, one of them changed" train "$dir/kept" --seed 5 --recipe "$dir/recipe" --after 3u --quiet
+same "are the same training" "$dir/said/weights.safetensors.gz" "$dir/kept/weights.safetensors.gz"
+
 finish
