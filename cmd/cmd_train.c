@@ -71,7 +71,7 @@ static const struct option_spec options[] = {
     { .name = "activation-dropout", .alias = "transformer-dropout-ffn", FIELD(options.activation_dropout),
       .argument = "P", .min = 0, .max = 0.95, PRESET, .help = "dropout inside the feed-forward layers" },
     { .help = "Optimisation" },
-    { .name = "mini-batch-words", FIELD(options.mini_batch_words), .argument = "N", .min = 1, .max = 10000000,
+    { .name = "mini-batch-words", FIELD(options.mini_batch_words), .argument = "N", .min = 1, .max = 10000000, PRESET,
       .help = "target pieces an update, about" },
     { .name = "learn-rate", .letter = 'l', FIELD(options.learn_rate), .argument = "X", .min = 0, .max = 1e9,
       PRESET, .help = "peak learning rate of Adam" },
@@ -101,6 +101,7 @@ static const struct option_spec options[] = {
       .help = "stop after N validations without a new best; 0: go on" },
     { .help = "Run" },
     { .name = "after", .letter = 'a', FIELD(options.after), .argument = "AMOUNT",
+      .standard = "20e; with validations, when they say so",
       .help = "stop after this much training: 10e (epochs), 5000 or 5Ku (updates), 1Gt (target tokens), "
               "50min, 2h" },
     { .name = "disp-freq", FIELD(options.disp_freq), .argument = "AMOUNT", .help = "report this often" },

@@ -231,7 +231,7 @@ struct tfm_train_options {
     enum tfm_tie tie;          /* TFM_TIE_ALL needs one vocabulary for both sides */
     float dropout, attention_dropout, activation_dropout;
     /* optimiser */
-    int mini_batch_words;      /* target pieces an update, about. Default 4096 */
+    int mini_batch_words;      /* target pieces an update, about. 0 takes the preset's value */
     double learn_rate;         /* peak. 0 takes the preset's value */
     struct tfm_interval lr_warmup; /* linear rise to learn_rate; not in minutes. 0: the preset's */
     enum tfm_decay lr_decay;       /* cosine and linear reach zero at `after`. Default TFM_DECAY_INV_SQRT */
@@ -241,7 +241,8 @@ struct tfm_train_options {
     float clip_norm;           /* 0: off. Default 1 */
     uint64_t seed;             /* Default 1 */
     /* run */
-    struct tfm_interval after; /* stop after. Default 20 epochs */
+    struct tfm_interval after; /* stop after; 0: never. A negative amount, the default: 0 where validations can stop
+                                  the training (early_stopping), else 20 epochs */
     struct tfm_interval disp_freq, valid_freq, save_freq;
     int early_stopping;        /* stop after so many validations without a new best; 0: off. Default 10 */
     const char *valid_metrics; /* some of "ce", "perplexity", "bleu", "chrf" with commas; the last one decides

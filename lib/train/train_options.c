@@ -14,8 +14,9 @@
 
 static const struct rates { /* what goes with a preset, for corpora of up to some millions of pairs */
     const char *preset;
+    int mini_batch_words;
     double learn_rate, warmup; /* warm-up in updates */
-} rates[] = { { "tiny", 0.003, 1000 }, { "small", 0.001, 2000 }, { "base", 0.0007, 4000 } };
+} rates[] = { { "tiny", 2048, 0.003, 1000 }, { "small", 4096, 0.001, 2000 }, { "base", 4096, 0.0007, 4000 } };
 
 static const char *const metric_names[N_METRICS] = { "ce", "perplexity", "bleu", "chrf" };
 
@@ -35,11 +36,10 @@ void tfm_train_options_init(struct tfm_train_options *options)
         .dropout = -1,
         .attention_dropout = -1,
         .activation_dropout = -1,
-        .mini_batch_words = 4096,
         .label_smoothing = 0.1f,
         .clip_norm = 1,
         .seed = 1,
-        .after = { 20, TFM_EPOCHS },
+        .after = { -1, TFM_EPOCHS },
         .disp_freq = { 100, TFM_UPDATES },
         .valid_freq = { 500, TFM_UPDATES },
         .save_freq = { 500, TFM_UPDATES },
@@ -93,7 +93,7 @@ static enum tfm_status check_numbers(const struct tfm_train_options *o, struct t
     } limits[] = {
         { "--vocab-size", o->vocab_size, 16, 1000000 },
         { "--max-length", o->max_length, 1, 10000 },
-        { "--mini-batch-words", o->mini_batch_words, 1, 10000000 },
+        { "--mini-batch-words", o->mini_batch_words, 0, 10000000 },
         { "--learn-rate", o->learn_rate, 0, HUGE_VAL },
         { "--lr-warmup", o->lr_warmup.amount, 0, HUGE_VAL },
         { "--label-smoothing", o->label_smoothing, 0, 0.99 },
@@ -144,6 +144,14 @@ static enum tfm_status read_metrics(struct metric_list *metrics, const char *nam
     return TFM_OK;
 }
 
+/* Validations tell when to stop, or nothing does. */
+static void resolve_end(struct tfm_train_options *o)
+{
+    bool has_valid = o->valid_source != NULL || o->valid_tsv != NULL;
+    if (o->after.amount < 0)
+        o->after = (struct tfm_interval){ has_valid && o->early_stopping > 0 ? 0 : 20, TFM_EPOCHS };
+}
+
 /* The sizes fit each other, as far as can be told before there is a vocabulary. */
 static enum tfm_status check_architecture(const struct tfm_train_options *o, struct tfm_error *err)
 {
@@ -176,6 +184,7 @@ enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct
     if (resolved->vocab_type == NULL)
         resolved->vocab_type = "unigram";
     TRY(check_files(resolved, err));
+    resolve_end(resolved);
     TRY(check_numbers(resolved, err));
     TRY(check_schedule(resolved, err));
     if (!config_preset(&config, resolved->preset))
@@ -187,6 +196,8 @@ enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct
     for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
         if (strcmp(rates[i].preset, resolved->preset) != 0)
             continue;
+        if (resolved->mini_batch_words == 0)
+            resolved->mini_batch_words = rates[i].mini_batch_words;
         if (resolved->learn_rate == 0)
             resolved->learn_rate = rates[i].learn_rate;
         if (resolved->lr_warmup.amount == 0)

@@ -110,7 +110,7 @@ static void test_refused(void)
     REFUSED("no metric", bad.valid_metrics = "");
     REFUSED("an unknown kind of vocabulary", bad.vocab_type = "char");
     REFUSED("a negative learning rate", bad.learn_rate = -1);
-    REFUSED("no words a batch", bad.mini_batch_words = 0);
+    REFUSED("no words a batch", bad.mini_batch_words = -1);
     REFUSED("heads that do not divide the width", bad.heads = 3);
     REFUSED("an odd width", bad.dim_model = 33);
     REFUSED("too many layers", bad.encoder_layers = 65);
