@@ -110,6 +110,8 @@ static const struct option_spec options[] = {
     { .name = "log", FIELD(log), .argument = "FILE", .help = "append the log lines to a file too" },
     { .name = "log-json", FIELD(log_json), .argument = "FILE",
       .help = "append a JSON object an event to a file" },
+    { .name = "profile", FIELD(options.profile),
+      .help = "report at the end how long each part of the work took" },
     { .name = "quiet", FIELD(quiet), .help = "print nothing but errors" },
     { .name = "cpu-threads", FIELD(options.threads), .argument = "N", .min = 0, .max = 1024,
       .standard = "0, one a core", .help = "threads; a training that goes on may have another number" },

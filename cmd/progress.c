@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "profile_lines.h"
 #include "quote.h"
 #include "terminal.h"
 
@@ -110,6 +111,7 @@ static void format_event(const struct tfm_train_event *e, double seconds, char *
             snprintf(text, LINE_SIZE, "[valid] Ep. %ld : Up. %ld : %s : %g : stalled %d times", e->epoch,
                      e->update, e->metric, e->value, e->stalled);
         break;
+    case TFM_EVENT_PROFILE: break; /* has lines of its own */
     }
 }
 
@@ -134,7 +136,8 @@ static void print_json(FILE *file, const struct tfm_train_event *e)
     static const char *const kinds[] = { [TFM_EVENT_NOTE] = "note",
                                          [TFM_EVENT_PROGRESS] = "progress",
                                          [TFM_EVENT_VALID] = "valid",
-                                         [TFM_EVENT_SAVED] = "saved" };
+                                         [TFM_EVENT_SAVED] = "saved",
+                                         [TFM_EVENT_PROFILE] = "profile" };
     char when[32];
     time_t now = time(NULL);
     struct tm utc;
@@ -154,6 +157,8 @@ static void print_json(FILE *file, const struct tfm_train_event *e)
         fprintf(file, ", \"metric\": \"%s\"", e->metric);
         print_field(file, "value", e->value);
         fprintf(file, ", \"best\": %s, \"stalled\": %d", e->best ? "true" : "false", e->stalled);
+    } else if (e->kind == TFM_EVENT_PROFILE) {
+        profile_json(file, e->profile);
     } else {
         fputs(", \"text\": ", file);
         quote_json(file, e->text);
@@ -185,17 +190,9 @@ static void show_on_terminal(struct progress *progress, const struct tfm_train_e
     fprintf(stderr, "%.*s", terminal_columns(stderr) - 1, progress->shown);
 }
 
-void progress_event(void *user, const struct tfm_train_event *event)
+/* A line of an event, to wherever lines go. */
+static void show_line(struct progress *progress, const struct tfm_train_event *event, const char *line)
 {
-    struct progress *progress = user;
-    char line[LINE_SIZE];
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    double seconds =
-        (double)(now.tv_sec - progress->last.tv_sec) + 1e-9 * (double)(now.tv_nsec - progress->last.tv_nsec);
-    if (event->kind == TFM_EVENT_PROGRESS)
-        progress->last = now;
-    format_event(event, seconds, line);
     if (!progress->quiet && terminal_columns(stderr) > 0)
         show_on_terminal(progress, event, line);
     else if (!progress->quiet)
@@ -203,6 +200,36 @@ void progress_event(void *user, const struct tfm_train_event *event)
     if (progress->log != NULL) {
         print_line(progress->log, line);
         flush_file(&progress->log, progress->log_path);
+    }
+}
+
+struct showing {
+    struct progress *progress;
+    const struct tfm_train_event *event;
+};
+
+static void show_one(void *user, const char *text)
+{
+    const struct showing *showing = user;
+    show_line(showing->progress, showing->event, text);
+}
+
+void progress_event(void *user, const struct tfm_train_event *event)
+{
+    struct progress *progress = user;
+    struct showing showing = { progress, event };
+    char line[LINE_SIZE];
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    double seconds =
+        (double)(now.tv_sec - progress->last.tv_sec) + 1e-9 * (double)(now.tv_nsec - progress->last.tv_nsec);
+    if (event->kind == TFM_EVENT_PROGRESS)
+        progress->last = now;
+    if (event->kind == TFM_EVENT_PROFILE) {
+        profile_lines(event->profile, show_one, &showing);
+    } else {
+        format_event(event, seconds, line);
+        show_line(progress, event, line);
     }
     if (progress->json != NULL) {
         print_json(progress->json, event);

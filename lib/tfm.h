@@ -188,6 +188,25 @@ enum tfm_event_kind {
     TFM_EVENT_PROGRESS, /* every disp_freq */
     TFM_EVENT_VALID,    /* one metric of a validation */
     TFM_EVENT_SAVED,    /* `text` is the checkpoint's folder */
+    TFM_EVENT_PROFILE,  /* `profile`, at the end */
+};
+
+struct tfm_profile_part {
+    const char *name; /* "feed-forward" */
+    double seconds;   /* of all threads, divided by their number: the parts' sum is that of the profile */
+    double flop;      /* of its matrix products, 2 m n k each; 0: it has none */
+};
+
+struct tfm_profile { /* where the time of a training went */
+    double seconds;  /* of this run */
+    int threads;
+    int n_parts;
+    const struct tfm_profile_part *parts;
+    double peak_flops; /* a second: what matrix products of 1024 x 1024 reach on all threads at once */
+    double memory;     /* bytes that the process had at most; 0: not known. Of them ... */
+    double memory_weights;   /* ... weights, the optimiser's moments, the running mean */
+    double memory_gradients; /* ... of all lanes */
+    double memory_scratch;   /* ... activations of all threads, at most */
 };
 
 struct tfm_train_event {
@@ -207,6 +226,7 @@ struct tfm_train_event {
     double value;
     bool best;                /* VALID: the best so far */
     int stalled;              /* VALID: validations since the best */
+    const struct tfm_profile *profile; /* PROFILE: valid during the call */
 };
 
 struct tfm_train_options {
@@ -251,6 +271,7 @@ struct tfm_train_options {
                                     moves by this part an update; 0: off. Default 0.001 */
     bool f16;                  /* export weights as F16 (default) rather than F32 */
     int threads;               /* 0: one a core */
+    bool profile;              /* take the time of each part, for an event at the end */
     /* what the caller wants to be told */
     void (*event)(void *user, const struct tfm_train_event *event);
     void *user;

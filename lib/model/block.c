@@ -28,6 +28,7 @@ static real *take(int n, int d, const struct run *run)
 /* What f sees. */
 static const real *enter(struct sublayer_acts *acts, const real *x, const struct frame *f)
 {
+    profile_to(f->run->profile, PROFILE_NORM);
     acts->f_in = x;
     if (!f->block->pre_norm)
         return x;
@@ -43,6 +44,7 @@ static const real *enter(struct sublayer_acts *acts, const real *x, const struct
 static void leave(real *y, struct sublayer_acts *acts, const real *x, real *f_out, const struct frame *f)
 {
     size_t size = (size_t)f->n * f->norm->d;
+    profile_to(f->run->profile, PROFILE_NORM);
     dropout_apply(f_out, f->keys, f->place, f->n, f->norm->d, f->block->dropout, f->run);
     f->run->kern->add(f_out, x, size);
     if (f->block->pre_norm) {
@@ -59,6 +61,7 @@ static void leave_backward(real *dx, real *df, real *dgamma, real *dbeta, const 
                            const struct sublayer_acts *acts, const struct frame *f)
 {
     size_t size = (size_t)f->n * f->norm->d;
+    profile_to(f->run->profile, PROFILE_NORM);
     if (f->block->pre_norm)
         memcpy(dx, dy, sizeof(real) * size);
     else
@@ -72,6 +75,7 @@ static void enter_backward(real *dx, real *df_in, real *dgamma, real *dbeta, con
                            const struct frame *f)
 {
     size_t size = (size_t)f->n * f->norm->d;
+    profile_to(f->run->profile, PROFILE_NORM);
     if (f->block->pre_norm)
         norm_backward(df_in, dgamma, dbeta, df_in, acts->norm_in, acts->stats, f->norm, f->n, f->run);
     f->run->kern->add(dx, df_in, size);
@@ -91,6 +95,7 @@ static void self_forward(real *y, struct block_acts *acts, const real *x, const 
     struct frame f = frame_of(block, &block->self_norm, BLOCK_PLACE_SELF, in, run);
     const real *h = enter(&acts->self, x, &f);
     real *qkv = take(n, 3 * d, run), *mix = take(n, d, run), *out = take(n, d, run), *weights = NULL;
+    profile_to(run->profile, PROFILE_PROJECT);
     linear_forward(qkv, h, &block->self_qkv, n, run);
     const char *prefix = block->self.prefix;
     tap_show(run->tap, prefix, block->self.layer, "self_attn.query", -1, qkv, n, d, 3 * d);
@@ -109,7 +114,9 @@ static void self_forward(real *y, struct block_acts *acts, const real *x, const 
     }
     if (run->keep)
         weights = ARENA_TAKE(run->arena, real, attn_weights_size(in->self, in->n_self, block->self.heads));
+    profile_to(run->profile, PROFILE_ATTEND);
     attn_forward(mix, weights, qkv, 3 * d, k, ld, v, ld, in->self, in->n_self, &block->self, in->keys, run);
+    profile_to(run->profile, PROFILE_PROJECT);
     linear_forward(out, mix, &block->self_out, n, run);
     tap_show(run->tap, prefix, block->self.layer, "self_attn.out", -1, out, n, d, d);
     acts->qkv = qkv;
@@ -125,12 +132,15 @@ static void cross_forward(real *y, struct block_acts *acts, const real *x, const
     struct frame f = frame_of(block, &block->cross_norm, BLOCK_PLACE_CROSS, in, run);
     const real *h = enter(&acts->cross, x, &f);
     real *q = take(n, d, run), *mix = take(n, d, run), *out = take(n, d, run), *weights = NULL;
+    profile_to(run->profile, PROFILE_PROJECT);
     linear_forward(q, h, &block->cross_q, n, run);
     tap_show(run->tap, block->cross.prefix, block->cross.layer, "encoder_attn.query", -1, q, n, d, d);
     if (run->keep)
         weights = ARENA_TAKE(run->arena, real, attn_weights_size(in->cross, in->n_cross, block->cross.heads));
+    profile_to(run->profile, PROFILE_ATTEND);
     attn_forward(mix, weights, q, d, cross_kv, 2 * d, cross_kv + d, 2 * d, in->cross, in->n_cross,
                  &block->cross, in->keys, run);
+    profile_to(run->profile, PROFILE_PROJECT);
     linear_forward(out, mix, &block->cross_out, n, run);
     tap_show(run->tap, block->cross.prefix, block->cross.layer, "encoder_attn.out", -1, out, n, d, d);
     acts->cross_q = q;
@@ -160,6 +170,7 @@ void block_forward(real *y, struct block_acts *acts, const real *x, const struct
     struct frame f = frame_of(block, &block->ffn_norm, BLOCK_PLACE_FFN, in, run);
     const real *h = enter(&acts->ffn, ffn_x, &f);
     real *out = take(n, d, run);
+    profile_to(run->profile, PROFILE_FFN);
     ffn_forward(out, &acts->ffn_hidden, h, &block->ffn, in->keys, n, run);
     tap_show(run->tap, block->ffn.prefix, block->ffn.layer, "ffn.out", -1, out, n, d, d);
     leave(y, &acts->ffn, ffn_x, out, &f);
@@ -176,12 +187,15 @@ static void self_backward(real *dx, struct layer_weights *grad, const real *dy, 
     struct frame f = frame_of(block, &block->self_norm, BLOCK_PLACE_SELF, in, run);
     real *df = take(n, d, run), *dmix = take(n, d, run), *dqkv = take(n, 3 * d, run);
     leave_backward(dx, df, grad->self_norm_w, grad->self_norm_b, dy, &acts->self, &f);
+    profile_to(run->profile, PROFILE_PROJECT);
     linear_backward(dmix, false, grad->self_out_w, grad->self_out_b, df, acts->self_mix, &block->self_out, n,
                     run);
     memset(dqkv, 0, sizeof(real) * 3 * (size_t)n * (size_t)d);
     const real *qkv = acts->qkv;
+    profile_to(run->profile, PROFILE_ATTEND);
     attn_backward(dqkv, 3 * d, dqkv + d, 3 * d, dqkv + 2 * d, 3 * d, dmix, acts->self_weights, qkv, 3 * d,
                   qkv + d, 3 * d, qkv + 2 * d, 3 * d, in->self, in->n_self, &block->self, in->keys, run);
+    profile_to(run->profile, PROFILE_PROJECT);
     linear_backward(df, false, grad->self_q_w, grad->self_q_b, dqkv, acts->self.f_in, &block->self_qkv, n,
                     run);
     enter_backward(dx, df, grad->self_norm_w, grad->self_norm_b, &acts->self, &f);
@@ -197,11 +211,14 @@ static void cross_backward(real *dx, real *dcross_kv, struct layer_weights *grad
     struct frame f = frame_of(block, &block->cross_norm, BLOCK_PLACE_CROSS, in, run);
     real *df = take(n, d, run), *dmix = take(n, d, run), *dq = take(n, d, run);
     leave_backward(dx, df, grad->cross_norm_w, grad->cross_norm_b, dy, &acts->cross, &f);
+    profile_to(run->profile, PROFILE_PROJECT);
     linear_backward(dmix, false, grad->cross_out_w, grad->cross_out_b, df, acts->cross_mix, &block->cross_out,
                     n, run);
+    profile_to(run->profile, PROFILE_ATTEND);
     attn_backward(dq, d, dcross_kv, 2 * d, dcross_kv + d, 2 * d, dmix, acts->cross_weights, acts->cross_q, d,
                   acts->cross_kv, 2 * d, acts->cross_kv + d, 2 * d, in->cross, in->n_cross, &block->cross,
                   in->keys, run);
+    profile_to(run->profile, PROFILE_PROJECT);
     linear_backward(df, false, grad->cross_q_w, grad->cross_q_b, dq, acts->cross.f_in, &block->cross_q, n,
                     run);
     enter_backward(dx, df, grad->cross_norm_w, grad->cross_norm_b, &acts->cross, &f);
@@ -218,6 +235,7 @@ static void ffn_part_backward(real *dx, struct layer_weights *grad, const real *
     struct ffn_grad ffn_grad = { grad->fc1_w, grad->fc1_b, grad->fc2_w, grad->fc2_b };
     real *df = take(n, d, run), *dh = take(n, d, run);
     leave_backward(dx, df, grad->ffn_norm_w, grad->ffn_norm_b, dy, &acts->ffn, &f);
+    profile_to(run->profile, PROFILE_FFN);
     ffn_backward(dh, &ffn_grad, df, acts->ffn.f_in, &acts->ffn_hidden, &block->ffn, in->keys, n, run);
     enter_backward(dx, dh, grad->ffn_norm_w, grad->ffn_norm_b, &acts->ffn, &f);
     arena_reset(run->arena, mark);

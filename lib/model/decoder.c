@@ -18,9 +18,12 @@ static void bind_segments(struct block_input *in, const struct tokens *target, c
     struct attn_segment *cross = ARENA_TAKE(arena, struct attn_segment, n);
     for (int s = 0; s < n; s++) {
         int start = target->start[s], length = target->start[s + 1] - start;
-        self[s] = (struct attn_segment){ .q_start = start, .n_q = length, .k_start = start, .n_k = length,
-                                         .causal = true };
-        cross[s] = (struct attn_segment){ .q_start = start, .n_q = length, .k_start = source->start[s],
+        self[s] = (struct attn_segment){
+            .q_start = start, .n_q = length, .k_start = start, .n_k = length, .causal = true
+        };
+        cross[s] = (struct attn_segment){ .q_start = start,
+                                          .n_q = length,
+                                          .k_start = source->start[s],
                                           .n_k = source->start[s + 1] - source->start[s] };
     }
     in->self = self;
@@ -53,6 +56,7 @@ void decoder_forward(real *hidden, struct decoder_acts *acts, const struct token
         keys = ARENA_TAKE(run->arena, uint64_t, n);
         dropout_keys(keys, target, 1, run);
     }
+    profile_to(run->profile, PROFILE_EMBED);
     acts->memory = memory;
     acts->n_source = source->n;
     acts->ids = shifted_inputs(target, c->decoder_start_token_id, run->arena);
@@ -74,6 +78,7 @@ void decoder_forward(real *hidden, struct decoder_acts *acts, const struct token
         bool last = l == c->decoder_layers - 1 && !c->pre_norm;
         real *y = last ? hidden : run->keep ? ARENA_TAKE(run->arena, real, size) : spare;
         real *cross_kv = ARENA_TAKE(run->arena, real, 2 * (size_t)source->n * d);
+        profile_to(run->profile, PROFILE_PROJECT);
         linear_forward(cross_kv, memory, &net->decoder[l].cross_kv, source->n, run);
         tap_show(run->tap, "decoder.layers", l, "encoder_attn.key", -1, cross_kv, source->n, d, 2 * d);
         tap_show(run->tap, "decoder.layers", l, "encoder_attn.value", -1, cross_kv + d, source->n, d, 2 * d);
@@ -84,6 +89,7 @@ void decoder_forward(real *hidden, struct decoder_acts *acts, const struct token
         x = y;
     }
     if (c->pre_norm) {
+        profile_to(run->profile, PROFILE_NORM);
         acts->norm_in = x;
         acts->norm_stats = ARENA_TAKE(run->arena, real, 2 * (size_t)n);
         norm_forward(hidden, acts->norm_stats, x, &net->decoder_norm, n, run);
@@ -102,12 +108,14 @@ void decoder_backward(real *dmemory, struct weights *grad, real *dhidden, const 
     real *dy = dhidden, *dx = ARENA_TAKE(run->arena, real, (size_t)n * d),
          *dkv = ARENA_TAKE(run->arena, real, kv_size);
     memset(dmemory, 0, sizeof(real) * kv_size / 2);
+    profile_to(run->profile, PROFILE_NORM);
     if (c->pre_norm)
         norm_backward(dy, grad->decoder_norm_w, grad->decoder_norm_b, dy, acts->norm_in, acts->norm_stats,
                       &net->decoder_norm, n, run);
     for (int l = c->decoder_layers - 1; l >= 0; l--) {
         memset(dkv, 0, sizeof(real) * kv_size);
         block_backward(dx, dkv, &grad->decoder[l], dy, &acts->layers[l], &acts->in, &net->decoder[l], run);
+        profile_to(run->profile, PROFILE_PROJECT);
         /* cross_kv = memory W^T + b */
         linear_backward(dmemory, true, grad->decoder[l].cross_k_w, grad->decoder[l].cross_k_b, dkv,
                         acts->memory, &net->decoder[l].cross_kv, acts->n_source, run);
@@ -115,6 +123,7 @@ void decoder_backward(real *dmemory, struct weights *grad, real *dhidden, const 
         dy = dx;
         dx = swap;
     }
+    profile_to(run->profile, PROFILE_EMBED);
     dropout_apply(dy, acts->in.keys, 0, n, d, net->dropout, run);
     embed_backward(c->tie == TFM_TIE_ALL ? grad->shared : grad->decoder_embed, dy, acts->ids, d,
                    net->embed_scale, n);

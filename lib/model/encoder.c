@@ -27,9 +27,11 @@ void encoder_forward(real *memory, struct encoder_acts *acts, const struct token
         keys = ARENA_TAKE(run->arena, uint64_t, source->n);
         dropout_keys(keys, source, 0, run);
     }
+    profile_to(run->profile, PROFILE_EMBED);
     acts->tokens = source;
-    acts->in = (struct block_input){ .n = source->n, .keys = keys, .self = self_segments(source, run->arena),
-                                     .n_self = source->n_sentences };
+    acts->in = (struct block_input){
+        .n = source->n, .keys = keys, .self = self_segments(source, run->arena), .n_self = source->n_sentences
+    };
     acts->layers = ARENA_TAKE(run->arena, struct block_acts, c->encoder_layers);
 
     real *x = ARENA_TAKE(run->arena, real, size),
@@ -50,6 +52,7 @@ void encoder_forward(real *memory, struct encoder_acts *acts, const struct token
         x = y;
     }
     if (c->pre_norm) {
+        profile_to(run->profile, PROFILE_NORM);
         acts->norm_in = x;
         acts->norm_stats = ARENA_TAKE(run->arena, real, 2 * (size_t)source->n);
         norm_forward(memory, acts->norm_stats, x, &net->encoder_norm, source->n, run);
@@ -66,6 +69,7 @@ void encoder_backward(struct weights *grad, real *dmemory, const struct encoder_
     int n = acts->in.n, d = c->d_model;
     size_t mark = arena_mark(run->arena);
     real *dy = dmemory, *dx = ARENA_TAKE(run->arena, real, (size_t)n * d);
+    profile_to(run->profile, PROFILE_NORM);
     if (c->pre_norm)
         norm_backward(dy, grad->encoder_norm_w, grad->encoder_norm_b, dy, acts->norm_in, acts->norm_stats,
                       &net->encoder_norm, n, run);
@@ -75,6 +79,7 @@ void encoder_backward(struct weights *grad, real *dmemory, const struct encoder_
         dy = dx;
         dx = swap;
     }
+    profile_to(run->profile, PROFILE_EMBED);
     dropout_apply(dy, acts->in.keys, 0, n, d, net->dropout, run);
     embed_backward(c->tie == TFM_TIE_ALL ? grad->shared : grad->encoder_embed, dy, acts->tokens->ids, d,
                    net->embed_scale, n);

@@ -15,6 +15,7 @@ void loss_batch(struct xent_sum *sum, real *row_nll, struct weights *grad, const
     real *hidden = ARENA_TAKE(run->arena, real, (size_t)target->n * d);
     encoder_forward(memory, &encoder, source, net, run);
     decoder_forward(hidden, &decoder, target, source, memory, net, run);
+    profile_to(run->profile, PROFILE_LOSS);
     if (!grad) {
         xent(sum, row_nll, NULL, NULL, NULL, hidden, target->ids, &net->unembed, criterion, target->n, run);
     } else {

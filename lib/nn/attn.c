@@ -103,6 +103,7 @@ void attn_forward(real *out, real *weights, const real *q, int ldq, const real *
             rows = gather(s, v + h * dim, ldv, dim, &ld, run);
             kern->gemm(out + (size_t)s->q_start * d + h * dim, d, p, s->n_k, 1, rows, ld, s->n_q, dim, s->n_k,
                        false);
+            profile_product(run->profile, s->n_q, s->n_k, 2.0 * dim);
             arena_reset(run->arena, head_mark);
         }
         arena_reset(run->arena, mark);
@@ -152,6 +153,7 @@ void attn_backward(real *dq, int lddq, real *dk, int lddk, real *dv, int lddv, c
                        false);
             kern->gemm(dk + (size_t)s->k_start * lddk + h * dim, lddk, ds, 1, n_k, q_rows, ldq, n_k, dim, n_q,
                        true);
+            profile_product(run->profile, n_q, n_k, 4.0 * dim);
         }
         arena_reset(run->arena, mark);
     }

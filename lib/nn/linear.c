@@ -15,6 +15,7 @@ void linear_forward(real *y, const real *x, const struct linear *l, int n, const
         gemm(y, l->out, x, l->in, 0, l->w, l->in, 1, n, l->out, l->in, 0);
     if (l->b)
         run->kern->bias(y, l->b, n, l->out);
+    profile_product(run->profile, n, l->out, l->in);
 }
 
 void linear_backward(real *dx, bool add_dx, real *dw, real *db, const real *dy, const real *x,
@@ -25,6 +26,7 @@ void linear_backward(real *dx, bool add_dx, real *dw, real *db, const real *dy, 
     gemm(dw, l->in, dy, l->out, 1, x, l->in, 0, l->out, l->in, n, 1);
     if (db)
         run->kern->bias_backward(db, dy, n, l->out);
+    profile_product(run->profile, n, l->in, dx ? 2.0 * l->out : l->out);
 }
 
 void linear_row(real *row, const struct linear *l, int out)

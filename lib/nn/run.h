@@ -9,16 +9,18 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/profile.h"
 #include "base/tap.h"
 #include "num/kern.h"
 
 struct run {
     struct arena *arena;
     const struct kern *kern;
-    const struct tap *tap; /* NULL: nobody looks */
-    bool keep;             /* keep activations for a backward pass; weights multiply through BLAS */
-    bool dropout;          /* training: drop */
-    uint64_t seed;         /* of this update's dropout: rng_key(seed, update, 0, 0) */
+    const struct tap *tap;   /* NULL: nobody looks */
+    bool keep;               /* keep activations for a backward pass; weights multiply through BLAS */
+    bool dropout;            /* training: drop */
+    struct profile *profile; /* NULL: nobody takes the time */
+    uint64_t seed;           /* of this update's dropout: rng_key(seed, update, 0, 0) */
 };
 
 #endif

@@ -108,6 +108,17 @@ enum tfm_status lanes_split(struct lanes *lanes, const struct corpus *corpus, co
     return TFM_OK;
 }
 
+/* What one thread of the pool works with. */
+struct bench {
+    struct arena *arena;
+    struct profile *profile; /* or NULL */
+};
+
+static struct bench bench_of(const struct lanes *lanes, const struct lanes_run *how, int worker)
+{
+    return (struct bench){ &lanes->arena[worker], how->profiles != NULL ? &how->profiles[worker] : NULL };
+}
+
 /* A pair is run twice for R-Drop, where it is trained; a loss without gradient is plain cross-entropy. */
 static int copies_of(const struct lanes_run *how, const struct weights *grad)
 {
@@ -116,18 +127,21 @@ static int copies_of(const struct lanes_run *how, const struct weights *grad)
 
 /* One micro-batch; grad NULL: no gradient, no dropout. */
 static void run_micro(struct xent_sum *sum, struct weights *grad, const int *pairs, int n,
-                      const struct lanes_run *how, struct arena *arena)
+                      const struct lanes_run *how, const struct bench *bench)
 {
     struct criterion criterion = how->criterion;
     if (grad == NULL)
         criterion.r_drop = 0;
+    struct arena *arena = bench->arena;
     struct run run = { .arena = arena,
                        .kern = how->kern,
+                       .profile = bench->profile,
                        .keep = grad != NULL,
                        .dropout = grad != NULL,
                        .seed = how->update_seed };
     struct tokens source, target;
     size_t mark = arena_mark(arena);
+    profile_to(run.profile, PROFILE_BATCH);
     batch_take(&source, &target, how->corpus, pairs, n, copies_of(how, grad), how->seed, arena);
     loss_batch(sum, NULL, grad, &source, &target, &criterion, how->net, &run);
     arena_reset(arena, mark);
@@ -135,7 +149,7 @@ static void run_micro(struct xent_sum *sum, struct weights *grad, const int *pai
 
 /* The pairs of a list in micro-batches of about equal size. */
 static void run_pairs(struct xent_sum *sum, struct weights *grad, const int *pairs, int n,
-                      const struct lanes_run *how, struct arena *arena)
+                      const struct lanes_run *how, const struct bench *bench)
 {
     long n_rows = 0, rows = 0, part = 1;
     for (int i = 0; i < n; i++)
@@ -145,7 +159,7 @@ static void run_pairs(struct xent_sum *sum, struct weights *grad, const int *pai
     for (int i = 0; i < n; i++) {
         rows += rows_of(how->corpus, pairs[i]);
         if (rows * n_parts >= part * n_rows) {
-            run_micro(sum, grad, pairs + first, i + 1 - first, how, arena);
+            run_micro(sum, grad, pairs + first, i + 1 - first, how, bench);
             first = i + 1;
             part = rows * n_parts / n_rows + 1;
         }
@@ -162,9 +176,11 @@ static void run_lane(void *arg, int i, int worker)
 {
     const struct pass *pass = arg;
     struct lane *lane = &pass->lanes->lane[i];
+    struct bench bench = bench_of(pass->lanes, pass->how, worker);
     lane->sum = (struct xent_sum){ 0 };
     run_pairs(&lane->sum, pass->backward ? &lane->grad : NULL, lane->pairs.data, (int)lane->pairs.n,
-              pass->how, &pass->lanes->arena[worker]);
+              pass->how, &bench);
+    profile_to(bench.profile, PROFILE_AWAY);
 }
 
 static struct xent_sum run_lanes(struct lanes *lanes, const struct lanes_run *how, bool backward)
@@ -199,9 +215,10 @@ struct evaluation {
 static void evaluate_batch(void *arg, int i, int worker)
 {
     const struct evaluation *e = arg;
+    struct bench bench = bench_of(e->lanes, e->how, worker);
     int n;
     const int *pairs = batch_pairs(e->plan, i, &n);
-    run_pairs(&e->sums[i], NULL, pairs, n, e->how, &e->lanes->arena[worker]);
+    run_pairs(&e->sums[i], NULL, pairs, n, e->how, &bench);
 }
 
 static enum tfm_status evaluate(struct xent_sum *sum, struct lanes *lanes, const struct lanes_run *how,

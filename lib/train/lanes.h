@@ -38,8 +38,9 @@ struct lanes_run { /* what a pass over the lanes needs */
     const struct kern *kern;
     struct pool *pool;
     struct criterion criterion;
-    uint64_t seed;        /* of the training: for the sentences' keys */
-    uint64_t update_seed; /* of this update's dropout */
+    uint64_t seed;            /* of the training: for the sentences' keys */
+    uint64_t update_seed;     /* of this update's dropout */
+    struct profile *profiles; /* a stopwatch a thread, or NULL */
 };
 
 /* The loss of the split batch: with gradients (added to each lane's) and dropout, or without both. Each

@@ -76,6 +76,17 @@ static void report_saved(const struct trainer *r)
     report_event(&r->t->options, &event);
 }
 
+static void report_profile(const struct trainer *r)
+{
+    const struct training *t = r->t;
+    struct tfm_profile profile;
+    struct tfm_profile_part parts[N_PROFILE_PARTS];
+    breakdown_sum(&profile, parts, t->breakdown, &t->optimizer, &t->lanes);
+    struct tfm_train_event event = event_of(r, TFM_EVENT_PROFILE);
+    event.profile = &profile;
+    report_event(&t->options, &event);
+}
+
 /* ---- an update ---- */
 
 static struct lanes_run how_to_run(const struct training *t, const struct net *net, long update)
@@ -111,7 +122,9 @@ static enum tfm_status next_batch(struct training *t, const int **pairs, int *n,
     if (t->state.batch == t->plan.n) {
         t->state.epoch++;
         t->state.batch = 0;
+        breakdown_to(t->breakdown, PROFILE_READ);
         TRY(training_plan_epoch(t, err));
+        breakdown_to(t->breakdown, PROFILE_OTHER);
     }
     *pairs = batch_pairs(&t->plan, t->state.batch++, n);
     return TFM_OK;
@@ -149,12 +162,16 @@ static enum tfm_status run_update(struct trainer *r, struct tfm_error *err)
     double began = training_clock(), n_source, n_target;
     const int *pairs;
     int n;
+    breakdown_to(t->breakdown, PROFILE_OTHER);
     TRY(next_batch(t, &pairs, &n, err));
     count_tokens(t, pairs, n, &n_source, &n_target);
     TRY(lanes_split(&t->lanes, t->seen, pairs, n, err));
 
     struct lanes_run how = how_to_run(t, &t->net, s->update + 1);
+    how.profiles = t->breakdown != NULL ? t->breakdown->lanes : NULL;
+    breakdown_to(t->breakdown, PROFILE_LANES);
     struct xent_sum sum = lanes_forward_backward(&t->lanes, &how);
+    breakdown_to(t->breakdown, PROFILE_OPTIMIZE);
     r->gradient_norm = optimizer_reduce(&t->optimizer, &t->lanes, t->kern, t->pool) / n_target;
     TRY(check_loss(r, s->update + 1, sum.loss / n_target, r->gradient_norm, err));
 
@@ -165,6 +182,7 @@ static enum tfm_status run_update(struct trainer *r, struct tfm_error *err)
     t->epoch_pairs += n;
     training_set_point(t);
     apply_gradient(r, n_target);
+    breakdown_to(t->breakdown, PROFILE_OTHER);
 
     r->busy_seconds += training_clock() - began;
     r->busy_tokens += n_source + n_target;
@@ -235,6 +253,7 @@ static enum tfm_status save(struct trainer *r, const bool *is_best, struct tfm_e
     struct train_state *s = &t->state;
     bool is_rewrite = t->saved_update == s->update;
     r->save_is_due = false;
+    breakdown_to(t->breakdown, PROFILE_SAVE);
     if (r->is_saved)
         return TFM_OK;
     s->seconds = training_seconds(t);
@@ -275,6 +294,7 @@ static enum tfm_status validate(struct trainer *r, struct train_state *state, bo
 {
     struct training *t = r->t;
     double values[N_METRICS];
+    breakdown_to(t->breakdown, PROFILE_VALIDATE);
     struct lanes_run how = how_to_run(t, &t->judged_net, state->update);
     TRY(validate_run(values, &t->validate, &t->lanes, &how, &t->config, &t->judged_weights, &t->vocab,
                      r->callbacks, err));
@@ -350,6 +370,7 @@ static enum tfm_status finish(struct trainer *r, struct tfm_error *err)
     struct train_state state = t->state;
     bool is_best[N_METRICS] = { false };
     TRY(validate(r, &state, is_best, err));
+    breakdown_to(t->breakdown, PROFILE_SAVE);
     TRY(keep_best(r, &state, is_best, err));
     return checkpoint_prune(&t->checkpoints, err);
 }
@@ -359,6 +380,7 @@ static enum tfm_status export_again(struct trainer *r, struct tfm_error *err)
 {
     struct training *t = r->t;
     char link[32] = "last";
+    breakdown_to(t->breakdown, PROFILE_SAVE);
     report_note(&t->options, "the training in %s is finished (update %ld); the model is written again",
                 t->options.model, t->state.update);
     if (t->metrics.n > 0)
@@ -400,6 +422,8 @@ enum tfm_status trainer_run(const struct tfm_train_options *options, const struc
     if (status == TFM_OK)
         status = t->has_resumed && is_finished(&r) && !t->state.valid_is_due ? export_again(&r, err)
                                                                              : train(&r, err);
+    if (t->breakdown != NULL && (status == TFM_OK || status == TFM_ESTOPPED))
+        report_profile(&r);
     training_release(t);
     mem_free(t);
     return status;

@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -20,9 +19,7 @@
 
 double training_clock(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return profile_clock();
 }
 
 double training_seconds(const struct training *t)
@@ -257,7 +254,11 @@ enum tfm_status training_init(struct training *t, const struct tfm_train_options
     TRY(pool_new(&t->pool, t->options.threads, err));
     TRY(check_files(&t->options, err));
     TRY(open_folder(t, err));
+    if (t->options.profile)
+        TRY(breakdown_new(&t->breakdown, t->pool, err));
+    breakdown_to(t->breakdown, PROFILE_READ);
     TRY(open_data(t, err));
+    breakdown_to(t->breakdown, PROFILE_OTHER);
     TRY(open_config(t, err));
     list_settings(t);
     TRY(open_model(t, err));
@@ -275,5 +276,6 @@ void training_release(struct training *t)
     corpus_release(&t->sampled);
     vocab_release(&t->vocab);
     checkpoint_release(&t->checkpoints);
+    breakdown_free(t->breakdown);
     pool_free(t->pool);
 }

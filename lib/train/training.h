@@ -4,6 +4,7 @@
 #ifndef TFM_TRAIN_TRAINING_H
 #define TFM_TRAIN_TRAINING_H
 
+#include "train/breakdown.h"
 #include "train/checkpoint.h"
 #include "train/schedule.h"
 #include "train/validate.h"
@@ -13,6 +14,7 @@ struct training {
     struct metric_list metrics;
     struct pool *pool;
     const struct kern *kern;
+    struct breakdown *breakdown; /* NULL: not wanted */
 
     /* what it learns from */
     struct vocab vocab;

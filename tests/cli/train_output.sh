@@ -84,6 +84,24 @@ has "all pairs were seen" "$dir/err" ": Sen\. 512 :"
 run 0 "target tokens" train "$dir/d" --after 2Kt --disp-freq 1
 is "about 500 of them an update" "$(grep -c "$progress" "$dir/err")" 5
 
+# ---- where the time goes ----
+
+# shellcheck disable=SC2086
+run 0 "a training with --profile" train "$dir/p" $valid --after 4u --profile --log "$dir/p/log" --log-json "$dir/p/log.json"
+has "the table has a head" "$dir/err" "$stamp Profile: $number s on 1 thread; matrices of 1024 x 1024 multiply with $number GFLOP/s\$"
+has "a part with products" "$dir/err" "$stamp   feed-forward  *$number  *$number%  *$number  *$number  *[0-9]*%\$"
+has "a part without" "$dir/err" "$stamp   validation  *$number  *$number%\$"
+has "the memory" "$dir/err" "$stamp Memory: $number MiB at most\$"
+is "shares add up" "$(awk '/%/ { for (i = 1; i <= NF; i++) if ($i ~ /%$/) { sum += $i; break } }
+    END { print (sum > 99 && sum < 101) }' "$dir/err")" 1
+same "--log has the table too" "$dir/p/log" "$dir/err"
+is "--log-json has one object for it" "$(grep -c '"event": "profile".*"peak_flops": .*"parts": \[{"part": ' "$dir/p/log.json")" 1
+if command -v python3 >/dev/null; then
+    check "which is JSON" python3 -c 'import json, sys; [json.loads(line) for line in open(sys.argv[1])]' "$dir/p/log.json"
+else
+    skip "which is JSON" "no python3"
+fi
+
 # ---- a terminal ----
 
 if script -qec true /dev/null >/dev/null 2>&1; then # there may be no pseudo-terminals

@@ -130,7 +130,9 @@ static void run_updates(struct outcome *out, const struct corpus *corpus, const 
     params_init(&params, optimizer.weights, 1);
     params_bind(&weights, config, optimizer.weights);
     net_bind(net, config, &weights);
-    struct lanes_run how = { corpus, net, kern, pool, { 0.1f, 0 }, 1, 0 };
+    struct lanes_run how = {
+        .corpus = corpus, .net = net, .kern = kern, .pool = pool, .criterion = { 0.1f, 0 }, .seed = 1
+    };
     for (int b = 0; b < 3; b++) {
         int n;
         const int *pairs = batch_pairs(&plan, b, &n);
