@@ -97,6 +97,10 @@ static const struct option_spec options[] = {
     { .name = "valid-metrics", FIELD(options.valid_metrics), .argument = "LIST",
       .help = "some of ce (cross-entropy), perplexity, bleu and chrf (of translations), with commas; the "
               "last decides what is best" },
+    { .name = "watch-attention", FIELD(options.watch_attention), .argument = "FILE", .bare = "",
+      .standard = "",
+      .help = "report at each validation what each attention head does, and draw these sentences (lines of "
+              "SOURCE<tab>TARGET) or the first two of the validation set" },
     { .name = "early-stopping", FIELD(options.early_stopping), .argument = "N", .min = 0, .max = 1000000,
       .help = "stop after N validations without a new best; 0: go on" },
     { .help = "Run" },

@@ -322,8 +322,13 @@ static int parse_value(struct parser *p, const struct given *given)
         return parse_pair(p, given);
     const char *text = given->joined;
     double number;
-    if (text == NULL && spec->bare != NULL) /* the next argument is the value only if it reads as one */
-        text = p->next < p->argc && parse_double(p->argv[p->next], &number) ? p->argv[p->next++] : spec->bare;
+    if (text == NULL && spec->bare != NULL) { /* the next argument is the value only if it reads as one */
+        const char *next = p->next < p->argc ? p->argv[p->next] : NULL;
+        bool is_value =
+            next != NULL && (spec->kind == OPTION_STRING ? !is_option(next) : parse_double(next, &number));
+        text = is_value ? next : spec->bare;
+        p->next += is_value;
+    }
     if (text == NULL && (text = next_value(p, given)) == NULL)
         return EXIT_USAGE;
     if (assign(spec, p->fields, text))

@@ -15,11 +15,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "attention_lines.h"
 #include "profile_lines.h"
 #include "quote.h"
 #include "terminal.h"
 
-enum { LINE_SIZE = 1200 };
+enum {
+    LINE_SIZE = 1200
+};
 
 /* ---- files ---- */
 
@@ -111,7 +114,8 @@ static void format_event(const struct tfm_train_event *e, double seconds, char *
             snprintf(text, LINE_SIZE, "[valid] Ep. %ld : Up. %ld : %s : %g : stalled %d times", e->epoch,
                      e->update, e->metric, e->value, e->stalled);
         break;
-    case TFM_EVENT_PROFILE: break; /* has lines of its own */
+    case TFM_EVENT_PROFILE:
+    case TFM_EVENT_ATTENTION: break; /* have lines of their own */
     }
 }
 
@@ -133,11 +137,10 @@ static void print_field(FILE *file, const char *name, double value)
 
 static void print_json(FILE *file, const struct tfm_train_event *e)
 {
-    static const char *const kinds[] = { [TFM_EVENT_NOTE] = "note",
-                                         [TFM_EVENT_PROGRESS] = "progress",
-                                         [TFM_EVENT_VALID] = "valid",
-                                         [TFM_EVENT_SAVED] = "saved",
-                                         [TFM_EVENT_PROFILE] = "profile" };
+    static const char *const kinds[] = {
+        [TFM_EVENT_NOTE] = "note",   [TFM_EVENT_PROGRESS] = "progress", [TFM_EVENT_VALID] = "valid",
+        [TFM_EVENT_SAVED] = "saved", [TFM_EVENT_PROFILE] = "profile",   [TFM_EVENT_ATTENTION] = "attention"
+    };
     char when[32];
     time_t now = time(NULL);
     struct tm utc;
@@ -159,6 +162,8 @@ static void print_json(FILE *file, const struct tfm_train_event *e)
         fprintf(file, ", \"best\": %s, \"stalled\": %d", e->best ? "true" : "false", e->stalled);
     } else if (e->kind == TFM_EVENT_PROFILE) {
         profile_json(file, e->profile);
+    } else if (e->kind == TFM_EVENT_ATTENTION) {
+        attention_json(file, e);
     } else {
         fputs(", \"text\": ", file);
         quote_json(file, e->text);
@@ -227,6 +232,8 @@ void progress_event(void *user, const struct tfm_train_event *event)
         progress->last = now;
     if (event->kind == TFM_EVENT_PROFILE) {
         profile_lines(event->profile, show_one, &showing);
+    } else if (event->kind == TFM_EVENT_ATTENTION) {
+        attention_lines(event, show_one, &showing);
     } else {
         format_event(event, seconds, line);
         show_line(progress, event, line);

@@ -6,6 +6,7 @@
  */
 #include "base/mem.h"
 #include "decode/translator.h"
+#include "inspect/watch.h"
 #include "num/cpu.h"
 #include "train/trainer.h"
 
@@ -61,5 +62,13 @@ static enum tfm_status translate_lines(void *user, const struct net *net, const 
 enum tfm_status tfm_train(const struct tfm_train_options *options, struct tfm_error *err)
 {
     struct train_callbacks callbacks = { .translate = translate_lines };
-    return trainer_run(options, &callbacks, err);
+    struct watch *watch = NULL;
+    if (options->watch_attention != NULL) {
+        TRY(watch_new(&watch, options->watch_attention, err));
+        callbacks.watch = watch_view;
+        callbacks.user = watch;
+    }
+    enum tfm_status status = trainer_run(options, &callbacks, err);
+    watch_free(watch);
+    return status;
 }

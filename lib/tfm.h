@@ -189,6 +189,7 @@ enum tfm_event_kind {
     TFM_EVENT_VALID,    /* one metric of a validation */
     TFM_EVENT_SAVED,    /* `text` is the checkpoint's folder */
     TFM_EVENT_PROFILE,  /* `profile`, at the end */
+    TFM_EVENT_ATTENTION, /* `heads`, at each validation; `text` is the folder with the pictures */
 };
 
 struct tfm_profile_part {
@@ -209,6 +210,29 @@ struct tfm_profile { /* where the time of a training went */
     double memory_scratch;   /* ... activations of all threads, at most */
 };
 
+/* Attention: of the encoder or the decoder to itself, and of the decoder to the encoder. */
+enum tfm_part { TFM_ENCODER, TFM_DECODER, TFM_CROSS };
+
+enum tfm_verdict {
+    TFM_HEAD_LIVE,
+    TFM_HEAD_UNIFORM,   /* relative_entropy > 0.98: it looks everywhere alike */
+    TFM_HEAD_ON_END,    /* on_end > 0.95 */
+    TFM_HEAD_ON_FIRST,  /* on_first > 0.95 */
+    TFM_HEAD_ON_ITSELF, /* on_itself > 0.95 */
+};
+
+struct tfm_head { /* an attention head: means over the queries that see two keys or more */
+    enum tfm_part part;
+    int layer, head;         /* from 0 */
+    double entropy;          /* of a query's weights, nats */
+    double relative_entropy; /* the same as a part of what equal weights have, ln(keys): 0 to 1 */
+    double distance;         /* between a query and what it looks at, in pieces; CROSS: NaN */
+    double on_end;           /* weight of </s> at the end; DECODER, which never reads it: NaN */
+    double on_first;         /* weight of the first key; DECODER: of the start symbol */
+    double on_itself;        /* weight of the query's own place; CROSS: NaN */
+    enum tfm_verdict verdict;
+};
+
 struct tfm_train_event {
     enum tfm_event_kind kind;
     const char *text;
@@ -227,6 +251,8 @@ struct tfm_train_event {
     bool best;                /* VALID: the best so far */
     int stalled;              /* VALID: validations since the best */
     const struct tfm_profile *profile; /* PROFILE: valid during the call */
+    const struct tfm_head *heads; /* ATTENTION: [n_heads], encoder, decoder, cross; valid during the call */
+    int n_heads;
 };
 
 struct tfm_train_options {
@@ -264,6 +290,10 @@ struct tfm_train_options {
     struct tfm_interval after; /* stop after; 0: never. A negative amount, the default: 0 where validations can stop
                                   the training (early_stopping), else 20 epochs */
     struct tfm_interval disp_freq, valid_freq, save_freq;
+    const char *watch_attention; /* after each validation, report what each attention head does and draw these
+                                    sentences, a file of lines source<TAB>target, into the folder
+                                    MODEL/attention/update-N; "": the first pairs of the validation set.
+                                    Default NULL, off */
     int early_stopping;        /* stop after so many validations without a new best; 0: off. Default 10 */
     const char *valid_metrics; /* some of "ce", "perplexity", "bleu", "chrf" with commas; the last one decides
                                   early stopping. Default "ce,bleu" */
@@ -304,8 +334,7 @@ typedef void tfm_observer(void *user, const struct tfm_value *value);
 TFM_API enum tfm_status tfm_observe(const struct tfm_model *model, const char *source, const char *target,
                                     tfm_observer *observer, void *user, struct tfm_error *err);
 
-enum tfm_format { TFM_TEXT, TFM_JSON, TFM_TSV, TFM_NPY };
-enum tfm_part { TFM_ENCODER, TFM_DECODER, TFM_CROSS };
+enum tfm_format { TFM_TEXT, TFM_JSON, TFM_TSV, TFM_NPY, TFM_SVG };
 
 /* Writes what the model is: architecture, vocabularies, every tensor (TFM_TEXT or TFM_JSON). */
 TFM_API enum tfm_status tfm_describe(const struct tfm_model *model, enum tfm_format format, FILE *out,
@@ -323,7 +352,7 @@ struct tfm_attention_options {
 TFM_API void tfm_attention_options_init(struct tfm_attention_options *options);
 
 /* Writes attention weights with their pieces. target NULL: translated first (beam 5). TFM_NPY writes one
- * array [layers, heads, queries, keys] of float32. */
+ * array [layers, heads, queries, keys] of float32, TFM_SVG a picture. */
 TFM_API enum tfm_status tfm_attention(const struct tfm_model *model, const char *source, const char *target,
                                       const struct tfm_attention_options *options, FILE *out,
                                       struct tfm_error *err);

@@ -1,6 +1,6 @@
 /*
  * attention.c: collects attention weights over a tap and hands them to the writer of the wanted format
- * (heatmap.c, dump.c, npy.c). A row of weights says where one query looks, and sums to 1:
+ * (heatmap.c, dump.c, npy.c, svg.c). A row of weights says where one query looks, and sums to 1:
  *     weights [queries, keys] = softmax(q k^T / sqrt(K))
  * Row t of the decoder predicts target piece t, and what it reads at t is the piece before: its queries are
  * labelled by what they predict, the keys of its self-attention by what was read there.
@@ -16,8 +16,9 @@
 #include "inspect/npy.h"
 #include "inspect/observe.h"
 #include "inspect/out.h"
+#include "inspect/svg.h"
 
-#define BEAM_SIZE 5
+#define BEAM_SIZE   5
 #define START_LABEL "<start>" /* often the same id as </s>, and then better told apart */
 
 static const struct part {
@@ -67,7 +68,7 @@ static enum tfm_status select_maps(struct attention *a, const struct config *con
 {
     if ((unsigned)options->part > TFM_CROSS)
         return err_set(err, TFM_EINVAL, "there is no part of a model with number %d", (int)options->part);
-    if ((unsigned)options->format > TFM_NPY)
+    if ((unsigned)options->format > TFM_SVG)
         return err_set(err, TFM_EINVAL, "there is no format with number %d", (int)options->format);
     a->part = options->part;
     int n_layers = a->part == TFM_ENCODER ? config->encoder_layers : config->decoder_layers;
@@ -84,23 +85,23 @@ static const char **piece_labels(const struct ints *ids, const struct spm *spm, 
     return labels;
 }
 
-/* Lists the pieces and points the axes at them; *inputs is what the decoder's self-attention reads. */
-static enum tfm_status label_axes(struct attention *a, const char ***inputs, const struct tfm_model *model,
+/* Lists the pieces and points the axes at them. */
+static enum tfm_status label_axes(struct attention *a, const struct tfm_model *model,
                                   const struct ints *source, const struct ints *target, struct tfm_error *err)
 {
     a->n_source = (int)source->n;
     a->n_target = (int)target->n;
     a->source = piece_labels(source, model->source, err);
     a->target = piece_labels(target, model->target, err);
-    *inputs = mem_alloc(target->n * sizeof(**inputs), err);
-    if (a->source == NULL || a->target == NULL || *inputs == NULL)
+    a->inputs = mem_alloc(target->n * sizeof(*a->inputs), err);
+    if (a->source == NULL || a->target == NULL || a->inputs == NULL)
         return TFM_ENOMEM;
-    (*inputs)[0] = START_LABEL;
-    memcpy(*inputs + 1, a->target, (target->n - 1) * sizeof(**inputs));
+    a->inputs[0] = START_LABEL;
+    memcpy(a->inputs + 1, a->target, (target->n - 1) * sizeof(*a->inputs));
 
     a->queries = a->part == TFM_ENCODER ? a->source : a->target;
     a->n_queries = a->part == TFM_ENCODER ? a->n_source : a->n_target;
-    a->keys = a->part == TFM_DECODER ? *inputs : a->source;
+    a->keys = a->part == TFM_DECODER ? a->inputs : a->source;
     a->n_keys = a->part == TFM_DECODER ? a->n_target : a->n_source;
     return TFM_OK;
 }
@@ -142,6 +143,21 @@ static enum tfm_status collect_weights(struct attention *a, const struct tfm_mod
     return TFM_OK;
 }
 
+enum tfm_status attention_collect(struct attention *a, const struct tfm_model *model,
+                                  const struct ints *source, const struct ints *target, struct tfm_error *err)
+{
+    TRY(label_axes(a, model, source, target, err));
+    return collect_weights(a, model, source, target, err);
+}
+
+void attention_release(struct attention *a)
+{
+    mem_free(a->weights);
+    mem_free(a->inputs);
+    mem_free(a->source);
+    mem_free(a->target);
+}
+
 static enum tfm_status write_attention(const struct attention *a, const struct tfm_attention_options *options,
                                        FILE *file, struct tfm_error *err)
 {
@@ -149,18 +165,13 @@ static enum tfm_status write_attention(const struct attention *a, const struct t
     TRY(out_begin(&out, file, err));
     enum tfm_status status = TFM_OK;
     switch (options->format) {
-    case TFM_TEXT:
-        status = heatmap_write(file, a, options->width, options->color, err);
-        break;
-    case TFM_JSON:
-        status = dump_json(file, a, err);
-        break;
-    case TFM_TSV:
-        dump_tsv(file, a);
-        break;
+    case TFM_TEXT: status = heatmap_write(file, a, options->width, options->color, err); break;
+    case TFM_JSON: status = dump_json(file, a, err); break;
+    case TFM_TSV: dump_tsv(file, a); break;
     case TFM_NPY:
         npy_write(file, a->weights, (const int[]){ a->n_layers, a->n_heads, a->n_queries, a->n_keys }, 4);
         break;
+    case TFM_SVG: status = svg_write(file, a, err); break;
     }
     return out_end(&out, status, err);
 }
@@ -171,20 +182,14 @@ enum tfm_status tfm_attention(const struct tfm_model *model, const char *source,
     assert(source != NULL && out != NULL);
     struct attention a = { 0 };
     struct ints source_ids = { 0 }, target_ids = { 0 };
-    const char **inputs = NULL;
     enum tfm_status status = select_maps(&a, &model->config, options, err);
     if (status == TFM_OK)
         status = observe_encode(&source_ids, &target_ids, model, source, target, BEAM_SIZE, err);
     if (status == TFM_OK)
-        status = label_axes(&a, &inputs, model, &source_ids, &target_ids, err);
-    if (status == TFM_OK)
-        status = collect_weights(&a, model, &source_ids, &target_ids, err);
+        status = attention_collect(&a, model, &source_ids, &target_ids, err);
     if (status == TFM_OK)
         status = write_attention(&a, options, out, err);
-    mem_free(a.weights);
-    mem_free(inputs);
-    mem_free(a.source);
-    mem_free(a.target);
+    attention_release(&a);
     ints_release(&source_ids);
     ints_release(&target_ids);
     return status;

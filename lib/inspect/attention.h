@@ -4,7 +4,7 @@
 #ifndef TFM_INSPECT_ATTENTION_H
 #define TFM_INSPECT_ATTENTION_H
 
-#include "base/err.h"
+#include "model/model.h"
 
 struct attention {
     enum tfm_part part;
@@ -17,12 +17,20 @@ struct attention {
      * the pieces read, the start symbol and then the target but its last */
     int n_queries, n_keys;
     const char **queries, **keys;
-    float *weights; /* [n_layers, n_heads, n_queries, n_keys]; each row sums to 1 */
+    const char **inputs; /* [n_target] what the decoder reads */
+    float *weights;      /* [n_layers, n_heads, n_queries, n_keys]; each row sums to 1 */
 };
 
 const char *attention_part_name(enum tfm_part part); /* "encoder", "decoder" or "cross" */
 
 /* The weights [n_queries, n_keys] of one layer and head, counted from the first that is there. */
 const float *attention_map(const struct attention *a, int layer, int head);
+
+/* Runs the model over a pair of sentences, each with </s>, and fills in the pieces and the weights of the
+ * part, layers and heads that `a` names. It is to be released also after a failure. */
+enum tfm_status attention_collect(struct attention *a, const struct tfm_model *model,
+                                  const struct ints *source, const struct ints *target,
+                                  struct tfm_error *err);
+void attention_release(struct attention *a);
 
 #endif

@@ -191,6 +191,10 @@ enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct
         return err_set(err, TFM_EINVAL, "--preset is \"%s\"; it can be tiny, small or base",
                        resolved->preset);
     TRY(check_architecture(resolved, err));
+    if (resolved->watch_attention != NULL && resolved->valid_source == NULL && resolved->valid_tsv == NULL)
+        return err_set(err, TFM_EINVAL,
+                       "--watch-attention looks at each validation, and there is no validation set "
+                       "(--valid-sets or --valid-tsv)");
     if (resolved->valid_source != NULL || resolved->valid_tsv != NULL)
         TRY(read_metrics(metrics, resolved->valid_metrics != NULL ? resolved->valid_metrics : "", err));
     for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {

@@ -15,6 +15,7 @@
 #include "train/export.h"
 #include "train/report.h"
 #include "train/training.h"
+#include "train/view.h"
 
 struct trainer {
     struct training *t;
@@ -310,7 +311,10 @@ static enum tfm_status validate(struct trainer *r, struct train_state *state, bo
         report_event(&t->options, &event);
     }
     r->validated_update = state->update;
-    return TFM_OK;
+    if (r->callbacks->watch == NULL)
+        return TFM_OK;
+    struct tfm_train_event event = event_of(r, TFM_EVENT_ATTENTION);
+    return view_attention(t, r->callbacks, &event, err);
 }
 
 static enum tfm_status run_validation(struct trainer *r, struct tfm_error *err)

@@ -110,6 +110,11 @@ attention --format npy "$sentence" "der Hund." >"$dir/out"
 same "an array to standard output" "$dir/out" "$dir/expected"
 attention --format npy --cpu ref "$sentence" "der Hund." >"$dir/out"
 same "plain C kernels see the same" "$dir/out" "$dir/expected"
+run 0 "attention as a picture" attention --format svg "$sentence" "der Hund."
+is "a picture has all layers and heads" "$(grep -o 'layer [0-9] head [0-9]' "$dir/out" | tr '\n' ',')" \
+    "layer 0 head 0,layer 0 head 1,layer 1 head 0,layer 1 head 1,"
+is "a picture has the pieces" "$(sed -n 's/<text x="-4".*>\(.*\)<.text>/\1/p' "$dir/out" | tr -d '\n' | sed 's/▁/ /g')" \
+    " der Hund.&lt;/s&gt;"
 if script -qec true /dev/null >/dev/null 2>&1; then # there may be no pseudo-terminals
     script -qec "'$tfm' inspect attention -m '$model' --format npy x" /dev/null </dev/null >"$dir/out"
     is "no array on a terminal" $? 2
