@@ -17,7 +17,7 @@ struct train_args {
     struct tfm_train_options options;
     const char *train_sets[2], *valid_sets[2], *vocabs[2];
     const char *recipe, *log, *log_json, *cpu;
-    bool f32, quiet;
+    bool f32, quiet, dry_run;
 };
 
 #define FIELD(field) OPTION_FIELD(struct train_args, field)
@@ -114,6 +114,8 @@ static const struct option_spec options[] = {
     { .name = "log", FIELD(log), .argument = "FILE", .help = "append the log lines to a file too" },
     { .name = "log-json", FIELD(log_json), .argument = "FILE",
       .help = "append a JSON object an event to a file" },
+    { .name = "dry-run", FIELD(dry_run),
+      .help = "read everything, say what would be trained and how long it would take, and write nothing" },
     { .name = "profile", FIELD(options.profile),
       .help = "report at the end how long each part of the work took" },
     { .name = "quiet", FIELD(quiet), .help = "print nothing but errors" },
@@ -204,6 +206,11 @@ int cmd_train(int argc, char **argv)
     o->target_vocab = args.vocabs[1];
     o->f16 = !args.f32;
     o->stop = &stop_signal;
+    if (args.dry_run) {
+        const char *folder = getenv("TMPDIR");
+        o->dry_run = folder != NULL && *folder != '\0' ? folder : "/tmp";
+        args.log = args.log_json = NULL; /* they often lie in the model folder */
+    }
 
     struct tfm_error err;
     struct progress progress;

@@ -8,6 +8,7 @@
 #include "decode/translator.h"
 #include "inspect/watch.h"
 #include "num/cpu.h"
+#include "train/dryrun.h"
 #include "train/trainer.h"
 
 const char *tfm_version(void)
@@ -68,7 +69,8 @@ enum tfm_status tfm_train(const struct tfm_train_options *options, struct tfm_er
         callbacks.watch = watch_view;
         callbacks.user = watch;
     }
-    enum tfm_status status = trainer_run(options, &callbacks, err);
+    enum tfm_status status =
+        options->dry_run != NULL ? dryrun_run(options, err) : trainer_run(options, &callbacks, err);
     watch_free(watch);
     return status;
 }

@@ -301,6 +301,8 @@ struct tfm_train_options {
                                     moves by this part an update; 0: off. Default 0.001 */
     bool f16;                  /* export weights as F16 (default) rather than F32 */
     int threads;               /* 0: one a core */
+    const char *dry_run;       /* only say what the training would be, in notes: a folder for temporary files,
+                                  which are removed again. The model folder stays as it is. Default NULL */
     bool profile;              /* take the time of each part, for an event at the end */
     /* what the caller wants to be told */
     void (*event)(void *user, const struct tfm_train_event *event);

@@ -1,8 +1,8 @@
 /*
  * watch.c: looks at the attention of a model in training. The trainer calls with the net that was just
  * validated and a sample of validation pairs; the sample gives the numbers (heads.c), and the sentences that
- * the user chose, or the first two of the sample, give pictures (svg.c): a file for each of them and each part
- * of the model. Targets are forced, so that pictures of different updates show the same pieces.
+ * the user chose, or the first two of the sample, give pictures (svg.c): a file for each of them and each
+ * part of the model. Targets are forced, so that pictures of different updates show the same pieces.
  */
 #include "inspect/watch.h"
 

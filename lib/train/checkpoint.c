@@ -66,8 +66,10 @@ static bool is_half_written(const char *name, void *arg)
 /* In the model's folder, which may hold files of the user's, only what a training writes there. */
 static bool is_half_model(const char *name, void *arg)
 {
-    static const char *const written[] = { "config.json", "weights.safetensors.gz", "vocab.spm", "source.spm",
-                                           "target.spm",  "source.txt",             "target.txt" };
+    static const char *const written[] = { "config.json", "weights.safetensors.gz",
+                                           "vocab.spm",   "source.spm",
+                                           "target.spm",  "source.txt",
+                                           "target.txt" };
     (void)arg;
     for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); i++) {
         size_t len = strlen(written[i]);
@@ -126,12 +128,40 @@ static enum tfm_status check_links(const struct checkpoints *c, struct tfm_error
     char target[64];
     enum tfm_status status = path_join(&path, c->folder.data, "last", err);
     if (status == TFM_OK && readlink(path.data, target, sizeof(target)) < 0 && errno == EINVAL)
-        status = err_set(err, TFM_EFORMAT,
-                         "%s should be a symbolic link and is none, as in a copy made by a program that follows "
-                         "links: copy again with one that keeps them (cp -a, rsync -a), or replace it by a link to "
-                         "the checkpoint-N of the highest number",
-                         path.data);
+        status = err_set(
+            err, TFM_EFORMAT,
+            "%s should be a symbolic link and is none, as in a copy made by a program that follows "
+            "links: copy again with one that keeps them (cp -a, rsync -a), or replace it by a link to "
+            "the checkpoint-N of the highest number",
+            path.data);
     str_release(&path);
+    return status;
+}
+
+static enum tfm_status take_lock(struct checkpoints *c, const char *model, struct tfm_error *err)
+{
+    c->lock = open(c->folder.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (c->lock < 0)
+        return err_io(err, "cannot open the folder %s", c->folder.data);
+    if (flock(c->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return err_set(err, TFM_EIO,
+                       "another training is running in %s: wait for its end or name another --model", model);
+    const char *const written[] = { c->folder.data, model };
+    for (int i = 0; i < 2; i++) {
+        if (access(written[i], W_OK) != 0)
+            return err_io(err, "cannot write to the folder %s", written[i]);
+    }
+    return TFM_OK;
+}
+
+enum tfm_status checkpoint_lock(struct checkpoints *c, const char *model, struct tfm_error *err)
+{
+    *c = (struct checkpoints){ .lock = -1 };
+    enum tfm_status status = path_join(&c->folder, model, "checkpoints", err);
+    if (status == TFM_OK && file_exists(c->folder.data))
+        status = take_lock(c, model, err);
+    if (status != TFM_OK)
+        checkpoint_release(c);
     return status;
 }
 
@@ -141,21 +171,8 @@ enum tfm_status checkpoint_init(struct checkpoints *c, const char *model, struct
     enum tfm_status status = path_join(&c->folder, model, "checkpoints", err);
     if (status == TFM_OK)
         status = dir_make(c->folder.data, err);
-    if (status == TFM_OK) {
-        c->lock = open(c->folder.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (c->lock < 0)
-            status = err_io(err, "cannot open the folder %s", c->folder.data);
-        else if (flock(c->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-            status = err_set(err, TFM_EIO,
-                             "another training is running in %s: wait for its end or name another "
-                             "--model",
-                             model);
-    }
-    const char *const written[] = { c->folder.data, model };
-    for (int i = 0; i < 2 && status == TFM_OK; i++) {
-        if (access(written[i], W_OK) != 0)
-            status = err_io(err, "cannot write to the folder %s", written[i]);
-    }
+    if (status == TFM_OK)
+        status = take_lock(c, model, err);
     if (status == TFM_OK)
         status = check_links(c, err);
     if (status == TFM_OK)

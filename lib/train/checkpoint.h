@@ -16,6 +16,8 @@ struct checkpoints {
 
 /* Makes the folder, locks it and removes what a killed training left half-written. */
 enum tfm_status checkpoint_init(struct checkpoints *checkpoints, const char *model, struct tfm_error *err);
+/* Only the lock, where there is a folder: nothing is made or removed. */
+enum tfm_status checkpoint_lock(struct checkpoints *checkpoints, const char *model, struct tfm_error *err);
 void checkpoint_release(struct checkpoints *checkpoints);
 
 bool checkpoint_exists(const struct checkpoints *checkpoints, const char *link);

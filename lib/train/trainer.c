@@ -90,17 +90,6 @@ static void report_profile(const struct trainer *r)
 
 /* ---- an update ---- */
 
-static struct lanes_run how_to_run(const struct training *t, const struct net *net, long update)
-{
-    return (struct lanes_run){ .corpus = t->seen,
-                               .net = net,
-                               .kern = t->kern,
-                               .pool = t->pool,
-                               .criterion = { t->options.label_smoothing, t->options.r_drop },
-                               .seed = t->options.seed,
-                               .update_seed = rng_key(t->options.seed, (uint64_t)update, 0, RANDOM_DROPOUT) };
-}
-
 static enum tfm_status check_loss(const struct trainer *r, long update, double loss, double norm,
                                   struct tfm_error *err)
 {
@@ -168,7 +157,7 @@ static enum tfm_status run_update(struct trainer *r, struct tfm_error *err)
     count_tokens(t, pairs, n, &n_source, &n_target);
     TRY(lanes_split(&t->lanes, t->seen, pairs, n, err));
 
-    struct lanes_run how = how_to_run(t, &t->net, s->update + 1);
+    struct lanes_run how = training_lanes_run(t, &t->net, s->update + 1);
     how.profiles = t->breakdown != NULL ? t->breakdown->lanes : NULL;
     breakdown_to(t->breakdown, PROFILE_LANES);
     struct xent_sum sum = lanes_forward_backward(&t->lanes, &how);
@@ -217,7 +206,7 @@ static enum tfm_status check_weights(struct trainer *r, struct tfm_error *err)
         for (size_t i = 0; i < pairs->n; i++)
             n_target += corpus_length(&t->seen->target, pairs->data[i]);
     }
-    struct lanes_run how = how_to_run(t, &t->net, t->state.update);
+    struct lanes_run how = training_lanes_run(t, &t->net, t->state.update);
     struct xent_sum sum = lanes_forward(&t->lanes, &how);
     return check_loss(r, t->state.update, sum.loss / n_target, 0, err);
 }
@@ -296,7 +285,7 @@ static enum tfm_status validate(struct trainer *r, struct train_state *state, bo
     struct training *t = r->t;
     double values[N_METRICS];
     breakdown_to(t->breakdown, PROFILE_VALIDATE);
-    struct lanes_run how = how_to_run(t, &t->judged_net, state->update);
+    struct lanes_run how = training_lanes_run(t, &t->judged_net, state->update);
     TRY(validate_run(values, &t->validate, &t->lanes, &how, &t->config, &t->judged_weights, &t->vocab,
                      r->callbacks, err));
     for (int i = 0; i < t->metrics.n; i++) {

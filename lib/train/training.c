@@ -239,6 +239,17 @@ enum tfm_status training_find_place(struct training *t, struct tfm_error *err)
     return TFM_OK;
 }
 
+struct lanes_run training_lanes_run(const struct training *t, const struct net *net, long update)
+{
+    return (struct lanes_run){ .corpus = t->seen,
+                               .net = net,
+                               .kern = t->kern,
+                               .pool = t->pool,
+                               .criterion = { t->options.label_smoothing, t->options.r_drop },
+                               .seed = t->options.seed,
+                               .update_seed = rng_key(t->options.seed, (uint64_t)update, 0, RANDOM_DROPOUT) };
+}
+
 /* ---- the whole ---- */
 
 enum tfm_status training_init(struct training *t, const struct tfm_train_options *options,

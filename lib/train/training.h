@@ -61,6 +61,9 @@ void training_set_point(struct training *training);
 /* Both for a state that was read from a checkpoint, whose place may lie outside. */
 enum tfm_status training_find_place(struct training *training, struct tfm_error *err);
 
+/* How a pass over the lanes runs at an update. */
+struct lanes_run training_lanes_run(const struct training *training, const struct net *net, long update);
+
 double training_clock(void);                              /* seconds */
 double training_seconds(const struct training *training); /* of training, all runs together */
 

@@ -89,8 +89,8 @@ static void test_operations(void)
 {
     struct profile p;
     const long n_source = 6, n_target = 7;
-    /* A layer multiplies rows by: encoder 3D D + D D; decoder the same, D D + D D for cross-attention, and the
-     * encoder's rows by 2D D. Scores and mix are D multiplications a query and key each. */
+    /* A layer multiplies rows by: encoder 3D D + D D; decoder the same, D D + D D for cross-attention, and
+     * the encoder's rows by 2D D. Scores and mix are D multiplications a query and key each. */
     const long project = 2 * LAYERS * D * D * (4 * n_source + 6 * n_target + 2 * n_source);
     const long ffn = 2 * LAYERS * 2 * D * F * (n_source + n_target);
     const long attend = 2 * LAYERS * 2 * D * (4 * 4 + 2 * 2 + 5 * 5 + 2 * 2 + 5 * 4 + 2 * 2);
