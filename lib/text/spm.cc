@@ -36,6 +36,8 @@ struct spm {
     sentencepiece::SentencePieceProcessor processor;
     int size, eos, unk;
     bool is_bpe;
+    std::vector<float> scores; /* of each piece */
+    std::vector<bool> is_text;
 };
 
 namespace {
@@ -369,6 +371,11 @@ enum tfm_status load(struct spm *spm, const char *path, const char *data, size_t
     spm->eos = spm->processor.eos_id();
     spm->unk = spm->processor.unk_id();
     spm->is_bpe = model_type(std::string_view(data, size)) == TYPE_BPE;
+    const auto &p = spm->processor;
+    for (int id = 0; id < spm->size; id++) {
+        spm->scores.push_back(p.GetScore(id));
+        spm->is_text.push_back(!p.IsUnknown(id) && !p.IsControl(id) && !p.IsByte(id) && !p.IsUnused(id));
+    }
     return TFM_OK;
 }
 
@@ -450,8 +457,7 @@ bool spm_is_word_start(const struct spm *spm, int id)
 
 bool spm_is_text(const struct spm *spm, int id)
 {
-    const auto &p = spm->processor;
-    return !p.IsUnknown(id) && !p.IsControl(id) && !p.IsByte(id) && !p.IsUnused(id);
+    return spm->is_text[(size_t)id];
 }
 
 int spm_piece_id(const struct spm *spm, const char *piece, size_t len)
@@ -462,7 +468,7 @@ int spm_piece_id(const struct spm *spm, const char *piece, size_t len)
 
 float spm_score(const struct spm *spm, int id)
 {
-    return spm->processor.GetScore(id);
+    return spm->scores[(size_t)id];
 }
 
 bool spm_is_bpe(const struct spm *spm)
