@@ -2,6 +2,7 @@
  * cmd_train.c: `tfm train`: the table of its options, and the signals that end a training with everything
  * saved. The training itself is tfm_train; what it reports goes through progress.c.
  */
+#include <ctype.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +16,15 @@
 
 struct train_args {
     struct tfm_train_options options;
-    const char *train_sets[2], *valid_sets[2], *vocabs[2];
+    struct corpus_list corpora;
+    const char *weights, *tsv_fields;
+    const char *valid_sets[2], *vocabs[2];
     const char *recipe, *log, *log_json, *cpu;
     bool f32, quiet, dry_run;
 };
 
 #define FIELD(field) OPTION_FIELD(struct train_args, field)
-#define PRESET .standard = "the preset's"
+#define PRESET       .standard = "the preset's"
 
 /* clang-format off */
 static const struct option_spec options[] = {
@@ -30,10 +33,15 @@ static const struct option_spec options[] = {
       .help = "the model to write, or to go on with (required)" },
     { .name = "recipe", FIELD(recipe), .argument = "FILE",
       .help = "options kept in a file, one a line without dashes; those of the command line come on top" },
-    { .name = "train-sets", .letter = 't', FIELD(train_sets), .argument = "SRC TRG",
-      .help = "the corpus: two files, plain or gzip, with a sentence a line" },
-    { .name = "tsv", FIELD(options.tsv), .argument = "FILE",
-      .help = "the corpus: one file of lines SOURCE<tab>TARGET, instead of --train-sets" },
+    { .name = "train-sets", .letter = 't', FIELD(corpora), .argument = "SRC TRG",
+      .help = "a corpus: two files, plain or gzip, with a sentence a line; may be given several times" },
+    { .name = "tsv", FIELD(corpora), .argument = "FILE",
+      .help = "a corpus: one file of lines SOURCE<tab>TARGET; may be given several times" },
+    { .name = "tsv-fields", FIELD(tsv_fields), .argument = "S,T",
+      .help = "the columns of source and target in --tsv files, from 1 (default: they have just two)" },
+    { .name = "weights", FIELD(weights), .argument = "W,W,...",
+      .help = "how often each corpus is seen in an epoch, in their order: 2 is twice, 0.5 is half of it "
+              "(default: once)" },
     { .name = "vocabs", .letter = 'v', FIELD(vocabs), .argument = "SRC TRG",
       .help = "SentencePiece models (default: trained on the corpus)" },
     { .name = "vocab-size", FIELD(options.vocab_size), .argument = "N", .min = 16, .max = 1000000,
@@ -42,6 +50,10 @@ static const struct option_spec options[] = {
       .help = "kind of a vocabulary trained here" },
     { .name = "max-length", FIELD(options.max_length), .argument = "N", .min = 1, .max = 10000,
       .help = "leave out pairs with more pieces than this on a side" },
+    { .name = "max-length-ratio", FIELD(options.max_length_ratio), .argument = "R", .min = 0, .max = 10000,
+      .help = "leave out pairs with more than R times as many pieces on one side as on the other; 0: none" },
+    { .name = "shuffle-window", FIELD(options.shuffle_window), .argument = "N", .min = 1, .max = 100000000,
+      .help = "pairs held in memory, and shuffled, at a time" },
     { .name = "source-sampling", FIELD(options.source_sampling), .argument = "ALPHA", .min = 0, .max = 1000,
       .help = "split source words at random: with bpe leave out merges with this probability (0.1 is usual), with "
               "unigram draw with probabilities to this power (0.2 to 0.5); 0: as in translation" },
@@ -129,33 +141,70 @@ static const struct option_spec options[] = {
 static void set_defaults(void *fields)
 {
     struct train_args *args = fields;
+    free(args->corpora.list);
     *args = (struct train_args){ 0 };
     tfm_train_options_init(&args->options);
 }
 
 static const struct option_table table = {
     .command = COMMAND,
-    .usage = "-m FOLDER (-t SRC TRG | --tsv FILE) [OPTION]...",
+    .usage = "-m FOLDER (-t SRC TRG | --tsv FILE)... [OPTION]...",
     .summary = "Trains a model on parallel text, or goes on with a training that was stopped.",
     .defaults = set_defaults,
     .options = options,
     .n = sizeof(options) / sizeof(options[0]),
 };
 
-static int check_arguments(const struct train_args *args, int n_operands, char **argv)
+/* Numbers with commas between, one a corpus. */
+static int read_weights(struct train_args *args)
+{
+    const char *text = args->weights;
+    int n = 0;
+    while (text != NULL) {
+        char *end;
+        double weight = isdigit((unsigned char)*text) || *text == '.' ? strtod(text, &end) : 0;
+        if (!(weight > 0 && weight <= 1000) || (*end != ',' && *end != '\0'))
+            return options_wrong(&table,
+                                 "option --weights: found '%s', expected numbers above 0, up to 1000, "
+                                 "with commas between",
+                                 args->weights);
+        if (n < args->corpora.n)
+            args->corpora.list[n].weight = weight;
+        n++;
+        text = *end == ',' ? end + 1 : NULL;
+    }
+    if (args->weights != NULL && n != args->corpora.n)
+        return options_wrong(&table, "option --weights: found %d weight%s, expected one for each corpus: %d",
+                             n, n == 1 ? "" : "s", args->corpora.n);
+    return OPTIONS_GO_ON;
+}
+
+static int read_fields(struct train_args *args)
+{
+    int *source = &args->options.source_field, *target = &args->options.target_field, end = 0;
+    const char *text = args->tsv_fields;
+    if (text == NULL)
+        return OPTIONS_GO_ON;
+    if (strspn(text, "0123456789,") == strlen(text) && sscanf(text, "%5d,%5d%n", source, target, &end) == 2 &&
+        text[end] == '\0' && *source > 0 && *target > 0)
+        return OPTIONS_GO_ON;
+    return options_wrong(&table,
+                         "option --tsv-fields: found '%s', expected two numbers of columns, as in 1,2", text);
+}
+
+static int check_arguments(struct train_args *args, int n_operands, char **argv)
 {
     const struct tfm_train_options *o = &args->options;
     if (n_operands > 0)
         return options_wrong(&table, "unexpected argument '%s'", argv[1]);
     if (o->model == NULL)
         return options_wrong(&table, "option --model is missing: the folder to write the model to");
-    if (o->tsv == NULL && args->train_sets[0] == NULL)
+    if (args->corpora.n == 0)
         return options_wrong(&table, "option --train-sets (or --tsv) is missing: the corpus to train on");
-    if (o->tsv != NULL && args->train_sets[0] != NULL)
-        return options_wrong(&table, "found both --train-sets and --tsv, expected one of them");
     if (o->valid_tsv != NULL && args->valid_sets[0] != NULL)
         return options_wrong(&table, "found both --valid-sets and --valid-tsv, expected one of them");
-    return OPTIONS_GO_ON;
+    int wrong = read_weights(args);
+    return wrong != OPTIONS_GO_ON ? wrong : read_fields(args);
 }
 
 /* ---- signals ---- */
@@ -188,23 +237,16 @@ static void catch_signals(void)
     }
 }
 
-int cmd_train(int argc, char **argv)
+static int train(struct train_args *args)
 {
-    struct train_args args;
-    struct tfm_train_options *o = &args.options;
-    int n_operands;
-    int wrong = options_parse(&table, &args, argc, argv, &n_operands);
-    if (wrong == OPTIONS_GO_ON && n_operands == 0 && args.recipe != NULL)
-        wrong = recipe_parse(&table, &args, args.recipe, argc, argv);
-    if (wrong != OPTIONS_GO_ON || (wrong = check_arguments(&args, n_operands, argv)) != OPTIONS_GO_ON)
-        return wrong;
-    o->source = args.train_sets[0];
-    o->target = args.train_sets[1];
-    o->valid_source = args.valid_sets[0];
-    o->valid_target = args.valid_sets[1];
-    o->source_vocab = args.vocabs[0];
-    o->target_vocab = args.vocabs[1];
-    o->f16 = !args.f32;
+    struct tfm_train_options *o = &args->options;
+    o->corpora = args->corpora.list;
+    o->n_corpora = args->corpora.n;
+    o->valid_source = args->valid_sets[0];
+    o->valid_target = args->valid_sets[1];
+    o->source_vocab = args->vocabs[0];
+    o->target_vocab = args->vocabs[1];
+    o->f16 = !args->f32;
     o->stop = &stop_signal;
     if (args.dry_run) {
         const char *folder = getenv("TMPDIR");
@@ -214,8 +256,8 @@ int cmd_train(int argc, char **argv)
 
     struct tfm_error err;
     struct progress progress;
-    if ((args.cpu != NULL && tfm_set_cpu(args.cpu, &err) != TFM_OK) ||
-        progress_init(&progress, args.quiet, args.log, args.log_json, &err) != TFM_OK)
+    if ((args->cpu != NULL && tfm_set_cpu(args->cpu, &err) != TFM_OK) ||
+        progress_init(&progress, args->quiet, args->log, args->log_json, &err) != TFM_OK)
         return cmd_failed(COMMAND, &err);
     o->event = progress_event;
     o->user = &progress;
@@ -223,9 +265,24 @@ int cmd_train(int argc, char **argv)
     enum tfm_status status = tfm_train(o, &err);
     progress_release(&progress);
     if (status == TFM_ESTOPPED) {
-        if (!args.quiet)
+        if (!args->quiet)
             cmd_failed(COMMAND, &err);
         return EXIT_SIGNAL + stop_signal;
     }
     return status == TFM_OK ? EXIT_SUCCESS : cmd_failed(COMMAND, &err);
+}
+
+int cmd_train(int argc, char **argv)
+{
+    struct train_args args = { 0 };
+    int n_operands;
+    int status = options_parse(&table, &args, argc, argv, &n_operands);
+    if (status == OPTIONS_GO_ON && n_operands == 0 && args.recipe != NULL)
+        status = recipe_parse(&table, &args, args.recipe, argc, argv);
+    if (status == OPTIONS_GO_ON)
+        status = check_arguments(&args, n_operands, argv);
+    if (status == OPTIONS_GO_ON)
+        status = train(&args);
+    free(args.corpora.list);
+    return status;
 }

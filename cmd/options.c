@@ -278,6 +278,7 @@ static bool assign(const struct option_spec *spec, char *fields, const char *tex
     case OPTION_HEADING:
     case OPTION_HELP:
     case OPTION_FLAG:
+    case OPTION_CORPUS:
     case OPTION_PAIR: break;
     }
     assert(!"an option that takes no value");
@@ -307,19 +308,40 @@ static const char *next_value(struct parser *p, const struct given *given)
     return NULL;
 }
 
-static int parse_pair(struct parser *p, const struct given *given)
+static int parse_pair(struct parser *p, const struct given *given, const char **pair)
 {
-    const char **pair = (const char **)(void *)(p->fields + given->spec->offset);
     pair[0] = given->joined != NULL ? given->joined : next_value(p, given);
     pair[1] = pair[0] != NULL ? next_value(p, given) : NULL;
     return pair[1] != NULL ? OPTIONS_GO_ON : EXIT_USAGE;
+}
+
+static int parse_corpus(struct parser *p, const struct given *given)
+{
+    struct corpus_list *corpora = (struct corpus_list *)(void *)(p->fields + given->spec->offset);
+    struct tfm_corpus *list = realloc(corpora->list, ((size_t)corpora->n + 1) * sizeof(*list));
+    if (list == NULL)
+        return options_wrong(p->table, "no memory for the corpora");
+    corpora->list = list;
+    struct tfm_corpus *corpus = &list[corpora->n++];
+    const char *files[2];
+    *corpus = (struct tfm_corpus){ 0 };
+    if (strchr(given->spec->argument, ' ') != NULL) {
+        int status = parse_pair(p, given, files);
+        corpus->source = files[0];
+        corpus->target = files[1];
+        return status;
+    }
+    corpus->tsv = given->joined != NULL ? given->joined : next_value(p, given);
+    return corpus->tsv != NULL ? OPTIONS_GO_ON : EXIT_USAGE;
 }
 
 static int parse_value(struct parser *p, const struct given *given)
 {
     const struct option_spec *spec = given->spec;
     if (spec->kind == OPTION_PAIR)
-        return parse_pair(p, given);
+        return parse_pair(p, given, (const char **)(void *)(p->fields + spec->offset));
+    if (spec->kind == OPTION_CORPUS)
+        return parse_corpus(p, given);
     const char *text = given->joined;
     double number;
     if (text == NULL && spec->bare != NULL) { /* the next argument is the value only if it reads as one */

@@ -23,6 +23,12 @@ enum option_kind {
     OPTION_PAIR,     /* two strings, given one after the other */
     OPTION_ENUM,     /* the words between the bars are the enumerators, from 0 on */
     OPTION_INTERVAL, /* an amount of training: 10e, 100Ku, 1Gt */
+    OPTION_CORPUS,   /* a corpus more: two files or one, as the argument's name has two words or one */
+};
+
+struct corpus_list { /* what options of a kind were given, in their order */
+    struct tfm_corpus *list; /* free it */
+    int n;
 };
 
 struct option_spec {
@@ -49,6 +55,7 @@ struct option_spec {
                                                       const char *: OPTION_STRING,     \
                                                       const char **: OPTION_PAIR,      \
                                                       unsigned: OPTION_ENUM,           \
+                                                      struct corpus_list: OPTION_CORPUS, \
                                                       struct tfm_interval: OPTION_INTERVAL)
 
 /* Entries that several commands share. */

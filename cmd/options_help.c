@@ -6,7 +6,10 @@
 
 #include "options.h"
 
-enum { HELP_INDENT = 28, HELP_WIDTH = 80 };
+enum {
+    HELP_INDENT = 28,
+    HELP_WIDTH = 80
+};
 
 static void format_interval(const struct tfm_interval *interval, char *text, size_t size)
 {
@@ -46,6 +49,7 @@ static void format_default(const struct option_spec *spec, const void *defaults,
     case OPTION_HEADING:
     case OPTION_HELP:
     case OPTION_FLAG:
+    case OPTION_CORPUS:
     case OPTION_PAIR: break;
     }
 }

@@ -255,17 +255,26 @@ struct tfm_train_event {
     int n_heads;
 };
 
+/* A parallel text: files, plain or gzip, "-" for standard input, or commands such as "zcat a.gz b.gz |". */
+struct tfm_corpus {
+    const char *source, *target; /* a line of one is the translation of that line of the other */
+    const char *tsv;             /* or one with source<TAB>target a line */
+    double weight;               /* how often each pair is seen in a pass; 0 is 1 */
+};
+
 struct tfm_train_options {
     /* data */
     const char *model;         /* the folder to write: required */
-    const char *source;        /* source side of the corpus, plain or gzip */
-    const char *target;        /* target side */
-    const char *tsv;           /* or one file with source<TAB>target a line */
+    const struct tfm_corpus *corpora; /* [n_corpora], which stays the caller's */
+    int n_corpora;
+    int source_field, target_field; /* columns of tab-separated files, from 1; both 0: they have just two */
     const char *valid_source, *valid_target, *valid_tsv;
-    const char *source_vocab, *target_vocab; /* SentencePiece models; NULL: trained on the corpus */
+    const char *source_vocab, *target_vocab; /* SentencePiece models; NULL: trained on the corpora */
     int vocab_size;            /* pieces of a vocabulary trained here. Default 8000 */
     const char *vocab_type;    /* "unigram" (default) or "bpe" */
     int max_length;            /* longer pairs (pieces) are left out. Default 150 */
+    double max_length_ratio;   /* and those with a side so many times as long as the other; 0: none. Default 0 */
+    int shuffle_window;        /* pairs held in memory, and shuffled, at a time. Default 262144 */
     float source_sampling, target_sampling; /* segmentations drawn at random: for BPE the probability that a merge
                                   is left out (Provilkov et al. 2020), for unigram the exponent of the
                                   probabilities (Kudo 2018); 0: always the best one. Default 0 */

@@ -15,7 +15,7 @@
 
 #include "base/mem.h"
 
-#define BUFFER_SIZE ((size_t)64 << 10)
+#define BUFFER_SIZE    ((size_t)64 << 10)
 #define LONGEST_STREAM ((size_t)256 << 20) /* of a pipe or device, which may have no end, read as a whole */
 
 struct file_writer {
@@ -102,7 +102,7 @@ static enum tfm_status open_target(struct file_writer *w, struct tfm_error *err)
     for (int i = 0; i < 10000; i++) {
         str_clear(&w->temporary);
         TRY(str_printf(&w->temporary, err, "%s.tmp-%ld-%d", w->path, (long)getpid(), i));
-        w->fd = open(w->temporary.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        w->fd = open(w->temporary.data, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (w->fd >= 0)
             return TFM_OK;
         if (errno != EEXIST)
@@ -222,6 +222,18 @@ void file_abandon(struct file_writer *writer)
     str_release(&writer->temporary);
     mem_free(writer->path);
     mem_free(writer);
+}
+
+enum tfm_status file_detach(struct file_writer *writer, int *fd, struct tfm_error *err)
+{
+    enum tfm_status status = flush(writer, err);
+    *fd = -1;
+    if (status == TFM_OK) {
+        *fd = writer->fd;
+        writer->fd = -1;
+    }
+    file_abandon(writer);
+    return status;
 }
 
 enum tfm_status file_write(const char *path, const void *data, size_t size, struct tfm_error *err)

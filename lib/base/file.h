@@ -17,9 +17,11 @@ enum tfm_status file_write(const char *path, const void *data, size_t size, stru
 struct file_writer; /* the same for a file that grows in pieces */
 enum tfm_status file_create(struct file_writer **writer, const char *path, struct tfm_error *err);
 enum tfm_status file_add(struct file_writer *writer, const void *data, size_t size, struct tfm_error *err);
-/* Both free the writer, commit also on failure. The temporary file is gone after both. */
+/* All three free the writer, also on failure. The temporary file is gone after each. */
 enum tfm_status file_commit(struct file_writer *writer, struct tfm_error *err);
 void file_abandon(struct file_writer *writer);
+/* What was written, as an open file without a name, to be read from: it is gone when that is closed. */
+enum tfm_status file_detach(struct file_writer *writer, int *fd, struct tfm_error *err);
 
 bool file_exists(const char *path);
 

@@ -42,26 +42,32 @@ struct line_reader {
     unsigned char raw[CHUNK];
 };
 
-enum tfm_status line_open(struct line_reader **reader, const char *path, struct tfm_error *err)
+enum tfm_status line_open_fd(struct line_reader **reader, int fd, const char *name, struct tfm_error *err)
 {
-    bool is_stdin = strcmp(path, "-") == 0;
     *reader = NULL;
     struct line_reader *r = mem_alloc(sizeof(*r), err);
-    if (r == NULL)
-        return TFM_ENOMEM;
-    r->path = mem_strdup(is_stdin ? "standard input" : path, err);
-    r->fd = is_stdin ? STDIN_FILENO : -1;
-    if (r->path == NULL) {
-        line_free(r);
+    char *path = r != NULL ? mem_strdup(name, err) : NULL;
+    if (path == NULL) {
+        mem_free(r);
+        if (fd > STDIN_FILENO)
+            close(fd);
         return TFM_ENOMEM;
     }
-    if (!is_stdin && (r->fd = open(path, O_RDONLY | O_CLOEXEC)) < 0) {
-        err_io(err, "cannot open %s", path);
-        line_free(r);
-        return TFM_EIO;
-    }
+    r->path = path;
+    r->fd = fd;
     *reader = r;
     return TFM_OK;
+}
+
+enum tfm_status line_open(struct line_reader **reader, const char *path, struct tfm_error *err)
+{
+    *reader = NULL;
+    if (strcmp(path, "-") == 0)
+        return line_open_fd(reader, STDIN_FILENO, "standard input", err);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_io(err, "cannot open %s", path);
+    return line_open_fd(reader, fd, path, err);
 }
 
 void line_free(struct line_reader *reader)

@@ -13,6 +13,8 @@
 struct line_reader;
 
 enum tfm_status line_open(struct line_reader **reader, const char *path, struct tfm_error *err);
+/* Of an open file, which is closed with the reader, also after a failure; `name` is for messages. */
+enum tfm_status line_open_fd(struct line_reader **reader, int fd, const char *name, struct tfm_error *err);
 void line_free(struct line_reader *reader);
 const char *line_path(const struct line_reader *reader); /* for messages: "standard input" for "-" */
 long line_number(const struct line_reader *reader);      /* of the line read last, from 1 */

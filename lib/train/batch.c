@@ -1,8 +1,8 @@
 /*
- * batch.c: the order of an epoch. The corpus is shuffled as a whole; windows of about a hundred batches'
- * worth of pairs are sorted by length, so that a batch holds sentences of a kind; each window is cut into
+ * batch.c: the order of a window. Its pairs are shuffled as a whole; stretches of about a hundred batches'
+ * worth of pairs are sorted by length, so that a batch holds sentences of a kind; each stretch is cut into
  * batches by target tokens, and its batches are shuffled. Every choice comes from a key of (seed, epoch,
- * place).
+ * window, place).
  */
 #include "train/batch.h"
 
@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 
-#define WINDOW_BATCHES 100
+#define STRETCH_BATCHES 100
 
 struct batch_key {
     int target, source, pair;
@@ -51,11 +51,11 @@ static int compare_keys(const void *a, const void *b)
     return (x->pair > y->pair) - (x->pair < y->pair);
 }
 
-/* The end of the window that begins at `from`: enough pairs for WINDOW_BATCHES batches. Fills in their
+/* The end of the stretch that begins at `from`: enough pairs for STRETCH_BATCHES batches. Fills in their
  * keys. */
-static int fill_window(struct batch_plan *plan, const struct corpus *corpus, int from, int words)
+static int fill_stretch(struct batch_plan *plan, const struct corpus *corpus, int from, int words)
 {
-    double room = (double)words * WINDOW_BATCHES;
+    double room = (double)words * STRETCH_BATCHES;
     int to = from;
     for (; to < plan->n_pairs && room > 0; to++) {
         int pair = plan->pairs[to];
@@ -67,7 +67,7 @@ static int fill_window(struct batch_plan *plan, const struct corpus *corpus, int
 }
 
 /* Cuts the sorted keys from .. to into batches. */
-static void cut_window(struct batch_plan *plan, int from, int to, int words)
+static void cut_stretch(struct batch_plan *plan, int from, int to, int words)
 {
     int room = 0;
     for (int i = from; i < to; i++) {
@@ -82,17 +82,18 @@ static void cut_window(struct batch_plan *plan, int from, int to, int words)
 }
 
 void batch_plan_make(struct batch_plan *plan, const struct corpus *corpus, uint64_t seed, int epoch,
-                     int words)
+                     int window, int words)
 {
     for (int i = 0; i < plan->n_pairs; i++)
         plan->pairs[i] = i;
-    rng_shuffle(rng_key(seed, (uint64_t)epoch, 0, RANDOM_ORDER), plan->pairs, plan->n_pairs);
+    rng_shuffle(rng_key(seed, (uint64_t)epoch, (uint64_t)window, RANDOM_ORDER), plan->pairs, plan->n_pairs);
     plan->n = 0;
     for (int from = 0; from < plan->n_pairs;) {
-        int to = fill_window(plan, corpus, from, words), first = plan->n;
+        int to = fill_stretch(plan, corpus, from, words), first = plan->n;
         qsort(plan->keys + from, (size_t)(to - from), sizeof(*plan->keys), compare_keys);
-        cut_window(plan, from, to, words);
-        rng_shuffle(rng_key(seed, (uint64_t)epoch, (uint64_t)from, RANDOM_WINDOW), plan->turn + first,
+        cut_stretch(plan, from, to, words);
+        uint64_t place = ((uint64_t)window << 32) + (uint64_t)from;
+        rng_shuffle(rng_key(seed, (uint64_t)epoch, place, RANDOM_STRETCH), plan->turn + first,
                     plan->n - first);
         from = to;
     }
@@ -119,7 +120,7 @@ void batch_take(struct tokens *source, struct tokens *target, const struct corpu
 {
     uint64_t *key = ARENA_TAKE(arena, uint64_t, n * copies);
     for (int i = 0; i < n * copies; i++)
-        key[i] = rng_key(seed, (uint64_t)pairs[i % n], (uint64_t)(i / n), RANDOM_SENTENCE);
+        key[i] = rng_key(seed, corpus->place[pairs[i % n]], (uint64_t)(i / n), RANDOM_SENTENCE);
     take_side(source, &corpus->source, pairs, n, copies, key, arena);
     take_side(target, &corpus->target, pairs, n, copies, key, arena);
 }

@@ -1,6 +1,7 @@
 /*
- * batch.h: which pairs are trained together, and in which order: a function of the seed and the epoch's
- * number alone, so that (epoch, batch) is all there is to a position in the training.
+ * batch.h: which pairs of a window are trained together, and in which order: a function of the seed and the
+ * numbers of epoch and window alone, so that (epoch, window, batch) is all there is to a position in the
+ * training.
  */
 #ifndef TFM_TRAIN_BATCH_H
 #define TFM_TRAIN_BATCH_H
@@ -14,11 +15,13 @@ enum random_use {
     RANDOM_DROPOUT,
     RANDOM_SENTENCE,
     RANDOM_ORDER,
-    RANDOM_WINDOW,
+    RANDOM_STRETCH,
     RANDOM_PIECES,
+    RANDOM_BLOCKS,
+    RANDOM_LINES,
 };
 
-struct batch_plan { /* the batches of an epoch */
+struct batch_plan { /* the batches of a window */
     int n_pairs;
     int n;                  /* batches */
     int *pairs;             /* [n_pairs]: the corpus, batch after batch */
@@ -30,11 +33,12 @@ struct batch_plan { /* the batches of an epoch */
 enum tfm_status batch_plan_init(struct batch_plan *plan, int n_pairs, struct tfm_error *err);
 void batch_plan_release(struct batch_plan *plan);
 
-/* Plans epoch number `epoch` (from 1) with at most `words` target tokens a batch (a longer pair is alone). */
+/* Plans a window (from 0) of an epoch (from 1) with at most `words` target tokens a batch (a longer pair is
+ * alone). */
 void batch_plan_make(struct batch_plan *plan, const struct corpus *corpus, uint64_t seed, int epoch,
-                     int words);
+                     int window, int words);
 
-/* The pairs of the epoch's i-th batch. */
+/* The pairs of the plan's i-th batch. */
 static inline const int *batch_pairs(const struct batch_plan *plan, int i, int *n)
 {
     const int *start = &plan->start[plan->turn[i]];

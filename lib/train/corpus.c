@@ -1,8 +1,8 @@
 /*
- * corpus.c: tokenises a parallel text on all threads and keeps the ids. A block of pairs is cut into slices
- * that are encoded side by side, each into lists of its own, and appended in order; so the corpus is the same
- * whatever the number of threads. Pairs that are empty on a side or too long are counted and left out. </s>
- * is not stored: corpus_copy adds it.
+ * corpus.c: tokenises pairs of lines on all threads and keeps the ids. A block of pairs is cut into slices that
+ * are encoded side by side, each into lists of its own, and appended in order; so the corpus is the same
+ * whatever the number of threads. Pairs that are empty on a side, too long or too unequal are counted and left
+ * out. </s> is not stored: corpus_copy adds it.
  */
 #include "train/corpus.h"
 
@@ -14,8 +14,7 @@
 #include "base/rng.h"
 #include "text/sample.h"
 
-#define BLOCK_PAIRS 16384
-#define N_SLICES    64
+#define N_SLICES 64
 
 struct slice {
     struct ints source, target; /* ids of all its pairs */
@@ -38,9 +37,9 @@ static enum tfm_status side_init(struct corpus_side *side, const struct spm *spm
 }
 
 enum tfm_status corpus_init(struct corpus *corpus, const struct spm *source, const struct spm *target,
-                            int max_length, struct tfm_error *err)
+                            int max_length, double max_ratio, struct tfm_error *err)
 {
-    *corpus = (struct corpus){ .max_length = max_length };
+    *corpus = (struct corpus){ .max_length = max_length, .max_ratio = max_ratio };
     enum tfm_status status = side_init(&corpus->source, source, err);
     if (status == TFM_OK)
         status = side_init(&corpus->target, target, err);
@@ -55,7 +54,14 @@ void corpus_release(struct corpus *corpus)
     mem_free(corpus->source.start);
     mem_free(corpus->target.ids);
     mem_free(corpus->target.start);
+    mem_free(corpus->place);
     *corpus = (struct corpus){ 0 };
+}
+
+void corpus_clear(struct corpus *corpus)
+{
+    corpus->n = 0;
+    corpus->n_empty = corpus->n_long = corpus->n_unequal = 0;
 }
 
 void corpus_copy(int *ids, const struct corpus_side *side, int pair)
@@ -150,10 +156,10 @@ static void sample_slice(void *arg, int i, int worker)
     for (int p = from; p < to && slice->status == TFM_OK; p++) {
         int length[2];
         slice->status = sample_side(&slice->source, &length[0], &plain, &source, base, &base->source, p,
-                                    rng_key(s->key, (uint64_t)p, 0, 0), &slice->err);
+                                    rng_key(s->key, base->place[p], 0, 0), &slice->err);
         if (slice->status == TFM_OK)
             slice->status = sample_side(&slice->target, &length[1], &plain, &target, base, &base->target, p,
-                                        rng_key(s->key, (uint64_t)p, 1, 0), &slice->err);
+                                        rng_key(s->key, base->place[p], 1, 0), &slice->err);
         if (slice->status == TFM_OK)
             slice->status = ints_add(&slice->lengths, length, 2, &slice->err);
     }
@@ -179,6 +185,10 @@ static enum tfm_status reserve_pair(struct corpus *corpus, struct tfm_error *err
             return TFM_ENOMEM;
         side->start = start;
     }
+    uint64_t *place = mem_grow(corpus->place, (size_t)corpus->cap, (size_t)cap, sizeof(*place), err);
+    if (place == NULL)
+        return TFM_ENOMEM;
+    corpus->place = place;
     corpus->cap = cap;
     return TFM_OK;
 }
@@ -206,15 +216,15 @@ static enum tfm_status append(struct corpus_side *side, int pair, const int *ids
     return TFM_OK;
 }
 
-static uint64_t fold(uint64_t hash, const int *ids, int n)
+static bool is_unequal(const struct corpus *corpus, int n_source, int n_target)
 {
-    hash = rng_mix(hash ^ (uint64_t)n);
-    for (int i = 0; i < n; i++)
-        hash = rng_mix(hash ^ (uint64_t)ids[i]);
-    return hash;
+    int longer = n_source > n_target ? n_source : n_target;
+    return corpus->max_ratio > 0 && longer > corpus->max_ratio * (n_source + n_target - longer);
 }
 
-static enum tfm_status append_slice(struct corpus *corpus, const struct slice *slice, struct tfm_error *err)
+/* place [pairs of the slice] */
+static enum tfm_status append_slice(struct corpus *corpus, const struct slice *slice, const uint64_t *place,
+                                    struct tfm_error *err)
 {
     const int *source = slice->source.data, *target = slice->target.data;
     for (size_t p = 0; p < slice->lengths.n; p += 2) {
@@ -223,12 +233,13 @@ static enum tfm_status append_slice(struct corpus *corpus, const struct slice *s
             corpus->n_empty++;
         } else if (n_source > corpus->max_length || n_target > corpus->max_length) {
             corpus->n_long++;
+        } else if (is_unequal(corpus, n_source, n_target)) {
+            corpus->n_unequal++;
         } else {
             TRY(reserve_pair(corpus, err));
             TRY(append(&corpus->source, corpus->n, source, n_source, err));
             TRY(append(&corpus->target, corpus->n, target, n_target, err));
-            corpus->fingerprint = fold(fold(corpus->fingerprint, source, n_source), target, n_target);
-            corpus->n++;
+            corpus->place[corpus->n++] = place[p / 2];
         }
         source += n_source;
         target += n_target;
@@ -236,12 +247,15 @@ static enum tfm_status append_slice(struct corpus *corpus, const struct slice *s
     return TFM_OK;
 }
 
-static enum tfm_status append_slices(struct corpus *corpus, const struct slice *slices, struct tfm_error *err)
+/* place [pairs of all slices] */
+static enum tfm_status append_slices(struct corpus *corpus, const struct slice *slices, const uint64_t *place,
+                                     struct tfm_error *err)
 {
     for (int i = 0; i < N_SLICES; i++) {
         if (slices[i].status != TFM_OK)
             return err_set(err, slices[i].status, "%s", slices[i].err.message);
-        TRY(append_slice(corpus, &slices[i], err));
+        TRY(append_slice(corpus, &slices[i], place, err));
+        place += slices[i].lengths.n / 2;
     }
     return TFM_OK;
 }
@@ -252,7 +266,7 @@ static enum tfm_status encode_block(struct encoding *e, struct corpus *corpus, c
     e->corpus = corpus;
     e->block = block;
     pool_run(pool, N_SLICES, encode_slice, e);
-    return append_slices(corpus, e->slices, err);
+    return append_slices(corpus, e->slices, block->place, err);
 }
 
 static void release_slices(struct slice *slices)
@@ -281,7 +295,7 @@ enum tfm_status corpus_sample(struct corpus *corpus, const struct corpus *base, 
     s->key = key;
     corpus->n = 0;
     pool_run(pool, N_SLICES, sample_slice, s);
-    enum tfm_status status = append_slices(corpus, s->slices, err);
+    enum tfm_status status = append_slices(corpus, s->slices, base->place, err);
     release_slices(s->slices);
     mem_free(s);
     return status;
@@ -294,24 +308,6 @@ enum tfm_status corpus_add(struct corpus *corpus, const struct text_block *block
     if (e == NULL)
         return TFM_ENOMEM;
     enum tfm_status status = encode_block(e, corpus, block, pool, err);
-    encoding_free(e);
-    return status;
-}
-
-enum tfm_status corpus_read(struct corpus *corpus, struct pair_reader *reader, struct pool *pool,
-                            struct tfm_error *err)
-{
-    struct encoding *e = mem_alloc(sizeof(*e), err);
-    if (e == NULL)
-        return TFM_ENOMEM;
-    struct text_block block = { 0 };
-    enum tfm_status status;
-    do {
-        status = pairs_read_block(reader, &block, BLOCK_PAIRS, err);
-        if (status == TFM_OK)
-            status = encode_block(e, corpus, &block, pool, err);
-    } while (status == TFM_OK && block.n > 0);
-    pairs_release_block(&block);
     encoding_free(e);
     return status;
 }

@@ -23,6 +23,27 @@ static int set_name(json_t *object, const char *field, const char *path)
     return json_object_set_new(object, field, name != NULL ? name : json_string("(name not in UTF-8)"));
 }
 
+static int set_names(json_t *object, const struct tfm_corpus *corpus)
+{
+    return set_name(object, "source", corpus->source) || set_name(object, "target", corpus->target) ||
+           set_name(object, "tsv", corpus->tsv);
+}
+
+/* One corpus is named by the fields themselves, several by a list of such fields and weights. */
+static int set_corpora(json_t *object, const struct tfm_train_options *o)
+{
+    if (o->n_corpora == 1)
+        return set_names(object, &o->corpora[0]);
+    json_t *list = json_array();
+    int failed = json_object_set_new(object, "corpora", list);
+    for (int i = 0; i < o->n_corpora && !failed; i++) {
+        double weight = o->corpora[i].weight;
+        json_t *corpus = json_pack("{s:f}", "weight", weight > 0 ? weight : 1);
+        failed = json_array_append_new(list, corpus) || set_names(corpus, &o->corpora[i]);
+    }
+    return failed;
+}
+
 static int set_score(json_t *object, enum metric metric, const struct score *score)
 {
     return score->has_best ? json_object_set_new(object, train_options_metric(metric), json_real(score->best))
@@ -30,16 +51,16 @@ static int set_score(json_t *object, enum metric metric, const struct score *sco
 }
 
 static json_t *provenance(const struct tfm_train_options *o, const struct train_state *state,
-                          const struct schedule_point *point, const struct corpus *corpus)
+                          const struct schedule_point *point, uint64_t n_pairs)
 {
     char seed[32];
     snprintf(seed, sizeof(seed), "%" PRIu64, o->seed);
-    json_t *object = json_pack("{s:s, s:s, s:s, s:i, s:f, s:f, s:I, s:f, s:i}", "tfm", TFM_VERSION, "preset",
-                               o->preset, "seed", seed, "pairs", corpus->n, "learn_rate", o->learn_rate,
-                               "epochs", point->epochs, "updates", (json_int_t)point->update, "target_tokens",
-                               point->target_tokens, "mini_batch_words", o->mini_batch_words);
-    int failed = object == NULL || set_name(object, "source", o->source) ||
-                 set_name(object, "target", o->target) || set_name(object, "tsv", o->tsv) ||
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:I, s:f, s:i}", "tfm", TFM_VERSION, "preset", o->preset,
+                  "seed", seed, "pairs", (json_int_t)n_pairs, "learn_rate", o->learn_rate, "epochs",
+                  point->epochs, "updates", (json_int_t)point->update, "target_tokens", point->target_tokens,
+                  "mini_batch_words", o->mini_batch_words);
+    int failed = object == NULL || set_corpora(object, o) ||
                  json_object_set_new(object, "seconds", json_real(state->seconds));
     for (int m = 0; m < N_METRICS && !failed; m++)
         failed = set_score(object, (enum metric)m, &state->scores[m]);
@@ -53,9 +74,9 @@ static json_t *provenance(const struct tfm_train_options *o, const struct train_
 enum tfm_status export_model(const struct tfm_train_options *options, const struct config *config,
                              const struct params *params, const real *weights,
                              const struct train_state *state, const struct schedule_point *point,
-                             const struct corpus *corpus, struct pool *pool, struct tfm_error *err)
+                             uint64_t n_pairs, struct pool *pool, struct tfm_error *err)
 {
-    json_t *training = provenance(options, state, point, corpus);
+    json_t *training = provenance(options, state, point, n_pairs);
     if (training == NULL)
         return err_set(err, TFM_ENOMEM, "no memory to describe the model in %s", options->model);
     enum tfm_status status = model_write(options->model, config, training, params, weights,

@@ -224,7 +224,7 @@ static void evaluate_batch(void *arg, int i, int worker)
 static enum tfm_status evaluate(struct xent_sum *sum, struct lanes *lanes, const struct lanes_run *how,
                                 struct batch_plan *plan, struct tfm_error *err)
 {
-    batch_plan_make(plan, how->corpus, 0, 1, MICRO_ROWS);
+    batch_plan_make(plan, how->corpus, 0, 1, 0, MICRO_ROWS);
     struct evaluation e = { .lanes = lanes, .how = how, .plan = plan };
     e.sums = mem_alloc((size_t)plan->n * sizeof(*e.sums), err);
     if (e.sums == NULL)

@@ -1,35 +1,28 @@
 /*
- * pairs.h: a parallel text as a stream of pairs of lines: two files read in step, or one file with
- * source<TAB>target a line. Files are plain, gzip, pipes or "-" (base/line.h).
+ * pairs.h: pairs of lines in memory.
  */
 #ifndef TFM_TRAIN_PAIRS_H
 #define TFM_TRAIN_PAIRS_H
 
-#include "base/line.h"
+#include "base/str.h"
 
-struct pair_reader;
-
-/* tsv NULL: source and target; else they are not looked at. */
-enum tfm_status pairs_open(struct pair_reader **reader, const char *source, const char *target,
-                           const char *tsv, struct tfm_error *err);
-void pairs_free(struct pair_reader *reader);
-
-/* The next pair, replacing both strings; *more is false at the end. Two files of unequal length and a line
- * without just one tab are errors. */
-enum tfm_status pairs_read(struct pair_reader *reader, struct str *source, struct str *target, bool *more,
-                           struct tfm_error *err);
-
-/* Many pairs in memory: each text is ended by a NUL; NULs inside became spaces. */
+/* Each text is ended by a NUL; NULs inside became spaces. */
 struct text_block {
     struct str text;
-    size_t *start; /* [2n]: source i begins at text.data + start[2i], its target at start[2i + 1] */
+    size_t *start;   /* [2n]: source i begins at text.data + start[2i], its target at start[2i + 1] */
+    uint64_t *place; /* [n]: which pair of the whole corpus each is */
     size_t n, cap;
 };
 
-/* Replaces the block by the next pairs, at most `max`; n is 0 at the end. */
-enum tfm_status pairs_read_block(struct pair_reader *reader, struct text_block *block, size_t max,
-                                 struct tfm_error *err);
-void pairs_release_block(struct text_block *block);
+struct span { /* of bytes */
+    const char *data;
+    size_t len;
+};
+
+enum tfm_status pairs_add(struct text_block *block, struct span source, struct span target, uint64_t place,
+                          struct tfm_error *err);
+void pairs_clear(struct text_block *block);
+void pairs_release(struct text_block *block);
 
 static inline const char *pairs_source(const struct text_block *block, size_t i)
 {

@@ -12,7 +12,7 @@
 
 #include "base/json.h"
 
-#define STATE_FORMAT_VERSION 1
+#define STATE_FORMAT_VERSION 2
 
 void state_set(struct settings *settings, const char *name, const char *format, ...)
 {
@@ -29,6 +29,14 @@ static json_t *score_to_json(const struct score *score)
     if (!score->has_best)
         return json_object();
     return json_pack("{s:f, s:i}", "best", score->best, "stalled", score->stalled);
+}
+
+static json_t *tally_to_json(const struct tally *t)
+{
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "pairs", (json_int_t)t->kept, "source_pieces",
+                     (json_int_t)t->source_pieces, "target_pieces", (json_int_t)t->target_pieces, "empty",
+                     (json_int_t)t->empty, "too_long", (json_int_t)t->too_long, "unequal",
+                     (json_int_t)t->unequal);
 }
 
 static json_t *settings_to_json(const struct settings *settings)
@@ -57,12 +65,13 @@ enum tfm_status state_write(const struct train_state *s, const struct settings *
                             struct tfm_error *err)
 {
     /* json_pack takes over the "o" values, also when it fails. */
-    json_t *root = json_pack("{s:i, s:I, s:i, s:i, s:f, s:i, s:f, s:f, s:b, s:f, s:o}", "format_version",
-                             STATE_FORMAT_VERSION, "update", (json_int_t)s->update, "epoch", s->epoch,
-                             "batch", s->batch, "target_tokens", s->target_tokens, "lanes", s->n_lanes,
-                             "loss_sum", s->loss_sum, "loss_tokens", s->loss_tokens, "validation_is_due",
-                             (int)s->valid_is_due, "seconds", s->seconds, "settings",
-                             settings_to_json(settings));
+    json_t *root =
+        json_pack("{s:i, s:I, s:i, s:i, s:i, s:I, s:f, s:i, s:f, s:f, s:b, s:f, s:o, s:o}", "format_version",
+                  STATE_FORMAT_VERSION, "update", (json_int_t)s->update, "epoch", s->epoch, "window",
+                  s->window, "batch", s->batch, "sentences", (json_int_t)s->epoch_pairs, "target_tokens",
+                  s->target_tokens, "lanes", s->n_lanes, "loss_sum", s->loss_sum, "loss_tokens",
+                  s->loss_tokens, "validation_is_due", (int)s->valid_is_due, "seconds", s->seconds,
+                  "first_pass", tally_to_json(&s->tally), "settings", settings_to_json(settings));
     if (root == NULL || add_scores(root, s->scores) != 0) {
         json_decref(root);
         return err_set(err, TFM_ENOMEM, "no memory to write %s", path);
@@ -81,6 +90,27 @@ static enum tfm_status read_score(struct score *score, const json_t *root, const
         return TFM_OK;
     TRY(json_get_real(object, "best", -HUGE_VAL, HUGE_VAL, &score->best, path, err));
     return json_get_int(object, "stalled", 0, INT_MAX, &score->stalled, path, err);
+}
+
+static enum tfm_status get_long(const json_t *object, const char *name, long *value, const char *path,
+                                struct tfm_error *err)
+{
+    double number;
+    TRY(json_get_real(object, name, 0, 0x1p53, &number, path, err));
+    *value = (long)number;
+    return TFM_OK;
+}
+
+static enum tfm_status read_tally(struct tally *t, const json_t *root, const char *path,
+                                  struct tfm_error *err)
+{
+    const json_t *object = json_object_get(root, "first_pass");
+    TRY(get_long(object, "pairs", &t->kept, path, err));
+    TRY(get_long(object, "source_pieces", &t->source_pieces, path, err));
+    TRY(get_long(object, "target_pieces", &t->target_pieces, path, err));
+    TRY(get_long(object, "empty", &t->empty, path, err));
+    TRY(get_long(object, "too_long", &t->too_long, path, err));
+    return get_long(object, "unequal", &t->unequal, path, err);
 }
 
 static enum tfm_status check_settings(const json_t *root, const struct settings *settings, const char *path,
@@ -109,10 +139,19 @@ static enum tfm_status read_fields(struct train_state *s, const struct settings 
     if (version > STATE_FORMAT_VERSION)
         return err_set(err, TFM_EFORMAT, "%s: written by a newer tfm (format version %d, this one reads %d)",
                        path, version, STATE_FORMAT_VERSION);
+    if (version < STATE_FORMAT_VERSION)
+        return err_set(
+            err, TFM_EFORMAT,
+            "%s: written by an older tfm (format version %d, this one reads %d), which must go on with "
+            "it; or name another --model",
+            path, version, STATE_FORMAT_VERSION);
     TRY(check_settings(root, settings, path, err));
     TRY(json_get_int(root, "update", 0, INT_MAX, &update, path, err));
     s->update = update;
     TRY(json_get_int(root, "epoch", 1, INT_MAX, &s->epoch, path, err));
+    TRY(json_get_int(root, "window", 0, INT_MAX, &s->window, path, err));
+    TRY(get_long(root, "sentences", &s->epoch_pairs, path, err));
+    TRY(read_tally(&s->tally, root, path, err));
     TRY(json_get_int(root, "batch", 0, INT_MAX, &s->batch, path, err));
     TRY(json_get_real(root, "target_tokens", 0, HUGE_VAL, &s->target_tokens, path, err));
     TRY(json_get_int(root, "lanes", 1, 1 << 16, &s->n_lanes, path, err));

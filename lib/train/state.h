@@ -12,17 +12,25 @@ struct score { /* of one metric */
     int stalled; /* validations since the best */
 };
 
+struct tally { /* of the pairs of a first pass */
+    long kept, source_pieces, target_pieces;
+    long empty, too_long, unequal; /* left out */
+};
+
 struct train_state { /* where a training stands; weights and moments apart */
     long update;
     int epoch;            /* the running one, from 1 */
-    int batch;            /* the next of the epoch's batches */
+    int window;           /* the running one of the epoch's windows */
+    int batch;            /* the next of the window's batches */
+    long epoch_pairs;     /* trained on in this epoch */
     double target_tokens; /* in all */
     int n_lanes;
     double loss_sum;    /* since the last progress report ... */
     double loss_tokens; /* ... over so many target tokens */
     bool valid_is_due;  /* stopped before a validation that was due */
     struct score scores[N_METRICS];
-    double seconds; /* of training; the only value that differs from run to run */
+    struct tally tally; /* of the first epoch's windows up to this one */
+    double seconds;     /* of training; the only value that differs from run to run */
 };
 
 /* What must not change when a training goes on, as the user would say it. */
@@ -31,7 +39,7 @@ struct setting {
     char value[48];
 };
 
-#define STATE_MAX_SETTINGS 24
+#define STATE_MAX_SETTINGS 40
 
 struct settings {
     struct setting list[STATE_MAX_SETTINGS];

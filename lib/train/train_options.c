@@ -31,6 +31,7 @@ void tfm_train_options_init(struct tfm_train_options *options)
         .vocab_size = 8000,
         .vocab_type = "unigram",
         .max_length = 150,
+        .shuffle_window = 262144,
         .preset = "tiny",
         .tie = TFM_TIE_ALL,
         .dropout = -1,
@@ -64,17 +65,57 @@ static enum tfm_status check_schedule(const struct tfm_train_options *o, struct 
     return TFM_OK;
 }
 
+static enum tfm_status check_corpus(const struct tfm_corpus *c, struct tfm_error *err)
+{
+    if ((c->source == NULL) != (c->target == NULL) || (c->source == NULL && c->tsv == NULL))
+        return err_set(err, TFM_EINVAL,
+                       "a corpus needs two files, source and target (--train-sets), or one --tsv file");
+    if (c->source != NULL && c->tsv != NULL)
+        return err_set(err, TFM_EINVAL, "a corpus has two files or one of tab-separated pairs, not both");
+    if (!(c->weight >= 0 && c->weight <= 1000))
+        return err_set(err, TFM_EINVAL, "the weight of a corpus is %g; it can be from 0 to 1000 (--weights)",
+                       c->weight);
+    return TFM_OK;
+}
+
+static int count_stdin(const char *const *paths, int n)
+{
+    int found = 0;
+    for (int i = 0; i < n; i++)
+        found += paths[i] != NULL && strcmp(paths[i], "-") == 0;
+    return found;
+}
+
+static enum tfm_status check_corpora(const struct tfm_train_options *o, struct tfm_error *err)
+{
+    if (o->corpora == NULL || o->n_corpora <= 0)
+        return err_set(err, TFM_EINVAL, "no corpus is named (--train-sets or --tsv)");
+    const char *const valid[] = { o->valid_source, o->valid_target, o->valid_tsv };
+    int n_stdin = count_stdin(valid, 3);
+    for (int i = 0; i < o->n_corpora; i++) {
+        const struct tfm_corpus *c = &o->corpora[i];
+        const char *const paths[] = { c->source, c->target, c->tsv };
+        TRY(check_corpus(c, err));
+        int n = count_stdin(paths, 3);
+        if (n == 2)
+            return err_set(err, TFM_EINVAL,
+                           "both sides of the text cannot come from standard input: use --tsv - there");
+        n_stdin += n;
+    }
+    if (n_stdin > 1)
+        return err_set(err, TFM_EINVAL, "standard input (\"-\") is named %d times; it can be read once",
+                       n_stdin);
+    if (o->source_field < 0 || o->target_field < 0 || (o->source_field == 0) != (o->target_field == 0))
+        return err_set(err, TFM_EINVAL, "--tsv-fields is %d,%d; it can be two numbers of columns, from 1",
+                       o->source_field, o->target_field);
+    return TFM_OK;
+}
+
 static enum tfm_status check_files(const struct tfm_train_options *o, struct tfm_error *err)
 {
     if (o->model == NULL || *o->model == '\0')
         return err_set(err, TFM_EINVAL, "no model folder to write is named (--model)");
-    if ((o->source == NULL) != (o->target == NULL))
-        return err_set(err, TFM_EINVAL,
-                       "a corpus needs two files, source and target (--train-sets), or one --tsv file");
-    if ((o->source != NULL) == (o->tsv != NULL))
-        return err_set(err, TFM_EINVAL,
-                       o->tsv == NULL ? "no corpus is named (--train-sets or --tsv)"
-                                      : "give the corpus as --train-sets or as --tsv, not as both");
+    TRY(check_corpora(o, err));
     if ((o->valid_source == NULL) != (o->valid_target == NULL))
         return err_set(err, TFM_EINVAL,
                        "a validation set needs two files, source and target (--valid-sets), or one of "
@@ -93,6 +134,8 @@ static enum tfm_status check_numbers(const struct tfm_train_options *o, struct t
     } limits[] = {
         { "--vocab-size", o->vocab_size, 16, 1000000 },
         { "--max-length", o->max_length, 1, 10000 },
+        { "--max-length-ratio", o->max_length_ratio, 0, 10000 },
+        { "--shuffle-window", o->shuffle_window, 1, 100000000 },
         { "--mini-batch-words", o->mini_batch_words, 0, 10000000 },
         { "--learn-rate", o->learn_rate, 0, HUGE_VAL },
         { "--lr-warmup", o->lr_warmup.amount, 0, HUGE_VAL },
@@ -114,6 +157,9 @@ static enum tfm_status check_numbers(const struct tfm_train_options *o, struct t
             return err_set(err, TFM_EINVAL, "%s is %g; it can be from %g to %g", limits[i].name,
                            limits[i].value, limits[i].min, limits[i].max);
     }
+    if (o->max_length_ratio > 0 && o->max_length_ratio < 1)
+        return err_set(err, TFM_EINVAL, "--max-length-ratio is %g; it can be 0 (off) or from 1 up",
+                       o->max_length_ratio);
     if (strcmp(o->vocab_type, "unigram") != 0 && strcmp(o->vocab_type, "bpe") != 0)
         return err_set(err, TFM_EINVAL, "--vocab-type is \"%s\"; it can be unigram or bpe", o->vocab_type);
     return TFM_OK;

@@ -37,7 +37,7 @@ static struct tfm_train_event event_of(const struct trainer *r, enum tfm_event_k
     return (struct tfm_train_event){ .kind = kind,
                                      .update = t->state.update,
                                      .epoch = t->state.epoch,
-                                     .sentences = t->epoch_pairs,
+                                     .sentences = t->state.epoch_pairs,
                                      .target_tokens = t->state.target_tokens,
                                      .learn_rate = r->learn_rate,
                                      .gradient_norm = r->gradient_norm,
@@ -107,19 +107,6 @@ static enum tfm_status check_loss(const struct trainer *r, long update, double l
     return diverge_check(&found, &t->params, t->optimizer.weights, t->lanes.lane[0].gradient, err);
 }
 
-static enum tfm_status next_batch(struct training *t, const int **pairs, int *n, struct tfm_error *err)
-{
-    if (t->state.batch == t->plan.n) {
-        t->state.epoch++;
-        t->state.batch = 0;
-        breakdown_to(t->breakdown, PROFILE_READ);
-        TRY(training_plan_epoch(t, err));
-        breakdown_to(t->breakdown, PROFILE_OTHER);
-    }
-    *pairs = batch_pairs(&t->plan, t->state.batch++, n);
-    return TFM_OK;
-}
-
 static void count_tokens(const struct training *t, const int *pairs, int n, double *n_source,
                          double *n_target)
 {
@@ -153,7 +140,7 @@ static enum tfm_status run_update(struct trainer *r, struct tfm_error *err)
     const int *pairs;
     int n;
     breakdown_to(t->breakdown, PROFILE_OTHER);
-    TRY(next_batch(t, &pairs, &n, err));
+    TRY(training_next_batch(t, &pairs, &n, err));
     count_tokens(t, pairs, n, &n_source, &n_target);
     TRY(lanes_split(&t->lanes, t->seen, pairs, n, err));
 
@@ -169,8 +156,7 @@ static enum tfm_status run_update(struct trainer *r, struct tfm_error *err)
     s->target_tokens += n_target;
     s->loss_sum += sum.loss;
     s->loss_tokens += n_target;
-    t->epoch_pairs += n;
-    training_set_point(t);
+    training_count_batch(t, n);
     apply_gradient(r, n_target);
     breakdown_to(t->breakdown, PROFILE_OTHER);
 
@@ -192,8 +178,8 @@ static enum tfm_status export_judged(const struct trainer *r, const struct train
                                      struct tfm_error *err)
 {
     const struct training *t = r->t;
-    return export_model(&t->options, &t->config, &t->params, training_judged(t), state, &t->point, &t->corpus,
-                        t->pool, err);
+    return export_model(&t->options, &t->config, &t->params, training_judged(t), state, &t->point,
+                        windows_pairs(&t->windows), t->pool, err);
 }
 
 /* An update is checked by the loss of the next one; before a save, its own batch is run once more instead. */

@@ -17,11 +17,14 @@ struct training {
     struct breakdown *breakdown; /* NULL: not wanted */
 
     /* what it learns from */
+    struct windows windows;
     struct vocab vocab;
-    struct corpus corpus;
-    struct corpus sampled;     /* the same pairs in the running epoch's own segmentations */
-    const struct corpus *seen; /* what the epoch is trained on: one of the two */
-    struct batch_plan plan;    /* of the running epoch */
+    struct corpus corpus;                /* the running window */
+    struct corpus sampled;               /* the same pairs in the running epoch's own segmentations */
+    const struct corpus *seen;           /* what is trained on: one of the two */
+    struct batch_plan plan;              /* of it */
+    uint64_t window_begin, window_pairs; /* the window's place in the pass, before any pair is left out */
+    long trained_pairs;                  /* of its pairs, in this epoch */
     struct validate validate;
 
     /* what it learns */
@@ -39,7 +42,6 @@ struct training {
     struct settings settings;
     struct train_state state;
     struct schedule_point point;
-    long epoch_pairs; /* pairs seen in the running epoch */
     bool has_resumed;
     long saved_update;     /* of the last checkpoint; -1: none */
     double seconds_before; /* of training, in earlier runs */
@@ -55,10 +57,13 @@ void training_release(struct training *training);
 /* The weights that are validated and exported. */
 const real *training_judged(const struct training *training);
 
-/* Plans the state's epoch, and sets the point that its place in it amounts to. */
-enum tfm_status training_plan_epoch(struct training *training, struct tfm_error *err);
-void training_set_point(struct training *training);
-/* Both for a state that was read from a checkpoint, whose place may lie outside. */
+/* The next batch, of the next window or epoch where need be; and that its n pairs were trained on. */
+enum tfm_status training_next_batch(struct training *training, const int **pairs, int *n,
+                                    struct tfm_error *err);
+void training_count_batch(struct training *training, int n);
+
+/* Loads the window of a state that was read from a checkpoint, whose place may lie outside, and sets the
+ * point that its place amounts to. */
 enum tfm_status training_find_place(struct training *training, struct tfm_error *err);
 
 /* How a pass over the lanes runs at an update. */

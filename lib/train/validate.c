@@ -12,28 +12,41 @@
 #include "base/mem.h"
 #include "text/bleu.h"
 #include "text/chrf.h"
+#include "train/bitext.h"
 #include "train/report.h"
 
-static enum tfm_status read_set(struct validate *v, const struct tfm_train_options *o, struct pool *pool,
-                                struct tfm_error *err)
+#define BLOCK_LINES 4096 /* read at a time */
+
+static enum tfm_status read_blocks(struct validate *v, const struct bitext *bitext, struct tfm_error *err)
 {
-    struct pair_reader *reader;
-    TRY(pairs_open(&reader, o->valid_source, o->valid_target, o->valid_tsv, err));
-    enum tfm_status status = pairs_read_block(reader, &v->text, SIZE_MAX, err);
-    pairs_free(reader);
+    for (int i = 0; i < bitext->n_blocks; i++)
+        TRY(bitext_read(&v->text, bitext, i, NULL, 0, err));
+    return TFM_OK;
+}
+
+static enum tfm_status read_set(struct validate *v, const struct tfm_train_options *o, const char *folder,
+                                struct pool *pool, struct tfm_error *err)
+{
+    struct tfm_corpus files = { .source = o->valid_source, .target = o->valid_target, .tsv = o->valid_tsv };
+    struct columns columns = { o->source_field, o->target_field };
+    struct spool spool = { .folder = folder, .name = "valid" };
+    struct bitext bitext;
+    TRY(bitext_open(&bitext, &files, &columns, BLOCK_LINES, &spool, pool, err));
+    enum tfm_status status = read_blocks(v, &bitext, err);
+    bitext_release(&bitext);
     return status == TFM_OK ? corpus_add(&v->corpus, &v->text, pool, err) : status;
 }
 
 enum tfm_status validate_init(struct validate *v, const struct metric_list *metrics,
-                              const struct vocab *vocab, const struct tfm_train_options *o, struct pool *pool,
-                              struct tfm_error *err)
+                              const struct vocab *vocab, const struct tfm_train_options *o,
+                              const char *folder, struct pool *pool, struct tfm_error *err)
 {
     *v = (struct validate){ .metrics = *metrics };
     if (metrics->n == 0)
         return TFM_OK;
-    enum tfm_status status = corpus_init(&v->corpus, vocab->source, vocab->target, o->max_length, err);
+    enum tfm_status status = corpus_init(&v->corpus, vocab->source, vocab->target, o->max_length, 0, err);
     if (status == TFM_OK)
-        status = read_set(v, o, pool, err);
+        status = read_set(v, o, folder, pool, err);
     if (status == TFM_OK && v->corpus.n == 0)
         status = err_set(err, TFM_EFORMAT,
                          "the validation set %s has no pair to be scored: of %zu, %ld are empty on a "
@@ -53,7 +66,7 @@ enum tfm_status validate_init(struct validate *v, const struct metric_list *metr
 
 void validate_release(struct validate *v)
 {
-    pairs_release_block(&v->text);
+    pairs_release(&v->text);
     corpus_release(&v->corpus);
     *v = (struct validate){ 0 };
 }
@@ -92,8 +105,8 @@ static enum tfm_status score_lines(double *values, const struct validate *v, con
 }
 
 static enum tfm_status translate_and_score(double *values, const struct validate *v, struct net *net,
-                            const struct vocab *vocab, const struct train_callbacks *callbacks, int threads,
-                            struct tfm_error *err)
+                                           const struct vocab *vocab, const struct train_callbacks *callbacks,
+                                           int threads, struct tfm_error *err)
 {
     size_t n = v->text.n;
     real *packed = mem_alloc(net_packed_size(net) * sizeof(real), err);

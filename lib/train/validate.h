@@ -16,10 +16,10 @@ struct validate {
     struct corpus corpus;   /* those that can be scored, for cross-entropy */
 };
 
-/* Reads the validation set; without metrics there is none. */
+/* Reads the validation set, by way of a file in `folder` where it must be; without metrics there is none. */
 enum tfm_status validate_init(struct validate *validate, const struct metric_list *metrics,
                               const struct vocab *vocab, const struct tfm_train_options *options,
-                              struct pool *pool, struct tfm_error *err);
+                              const char *folder, struct pool *pool, struct tfm_error *err);
 void validate_release(struct validate *validate);
 
 /* values [N_METRICS]: those of the metrics asked for. `how` holds the net to be judged, plain; its weights

@@ -1,8 +1,8 @@
 /*
  * vocab.c: where a training's vocabularies come from. Given ones are copied byte for byte; a training that goes
- * on has those in its folder; else SentencePiece learns them from the corpus, both sides jointly for tied
- * embeddings. For that the corpus is written as plain text first, whatever it comes as
- * (gzip, tab-separated, a pipe), and read from there afterwards, so that each source is read once.
+ * on has those in its folder; else SentencePiece learns them from the corpora, both sides jointly for tied
+ * embeddings. For that it is given plain text, about a million pairs taken from all over the corpora in blocks
+ * of lines (or all pairs, where there are no more), whatever the weights.
  */
 #include "train/vocab.h"
 
@@ -11,15 +11,16 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "train/pairs.h"
 #include "train/report.h"
 
-#define SHARED_FILE "vocab.spm"
-#define SOURCE_FILE "source.spm"
-#define TARGET_FILE "target.spm"
+#define SHARED_FILE  "vocab.spm"
+#define SOURCE_FILE  "source.spm"
+#define TARGET_FILE  "target.spm"
+#define SAMPLE_PAIRS 1000000 /* SentencePiece takes 2,000,000 lines */
 
 struct paths { /* in the model folder */
     struct str shared, source, target;
+    struct str source_text, target_text; /* to learn from; there only while that is done */
 };
 
 static void paths_release(struct paths *paths)
@@ -27,13 +28,17 @@ static void paths_release(struct paths *paths)
     str_release(&paths->shared);
     str_release(&paths->source);
     str_release(&paths->target);
+    str_release(&paths->source_text);
+    str_release(&paths->target_text);
 }
 
 static enum tfm_status paths_join(struct paths *paths, const char *folder, struct tfm_error *err)
 {
     TRY(path_join(&paths->shared, folder, SHARED_FILE, err));
     TRY(path_join(&paths->source, folder, SOURCE_FILE, err));
-    return path_join(&paths->target, folder, TARGET_FILE, err);
+    TRY(path_join(&paths->target, folder, TARGET_FILE, err));
+    TRY(path_join(&paths->source_text, folder, "source.txt.tmp", err));
+    return path_join(&paths->target_text, folder, "target.txt.tmp", err);
 }
 
 /* ---- given vocabularies ---- */
@@ -119,32 +124,6 @@ static enum tfm_status use_given(const struct paths *paths, const struct tfm_tra
 
 /* ---- trained vocabularies ---- */
 
-static enum tfm_status write_line(FILE *file, const struct str *line, const char *path, struct tfm_error *err)
-{
-    if (fwrite(line->data, 1, line->len, file) != line->len || putc('\n', file) == EOF)
-        return err_io(err, "cannot write %s", path);
-    return TFM_OK;
-}
-
-static enum tfm_status copy_pairs(FILE *source, FILE *target, struct vocab *vocab, struct pair_reader *reader,
-                                  struct tfm_error *err)
-{
-    struct str source_line = { 0 }, target_line = { 0 };
-    bool more = true;
-    enum tfm_status status = TFM_OK;
-    while (status == TFM_OK) {
-        status = pairs_read(reader, &source_line, &target_line, &more, err);
-        if (status != TFM_OK || !more)
-            break;
-        status = write_line(source, &source_line, vocab->source_text, err);
-        if (status == TFM_OK)
-            status = write_line(target, &target_line, vocab->target_text, err);
-    }
-    str_release(&source_line);
-    str_release(&target_line);
-    return status;
-}
-
 static enum tfm_status open_text(FILE **file, const char *path, struct tfm_error *err)
 {
     *file = fopen(path, "wbe");
@@ -158,36 +137,49 @@ static enum tfm_status close_text(FILE *file, const char *path, enum tfm_status 
     return status;
 }
 
-/* Writes the corpus as two plain files. */
-static enum tfm_status write_text(struct vocab *vocab, const struct tfm_train_options *options,
+static enum tfm_status write_block(FILE *source, FILE *target, const struct paths *paths,
+                                   const struct text_block *block, struct tfm_error *err)
+{
+    for (size_t i = 0; i < block->n; i++) {
+        if (fputs(pairs_source(block, i), source) == EOF || putc('\n', source) == EOF)
+            return err_io(err, "cannot write %s", paths->source_text.data);
+        if (fputs(pairs_target(block, i), target) == EOF || putc('\n', target) == EOF)
+            return err_io(err, "cannot write %s", paths->target_text.data);
+    }
+    return TFM_OK;
+}
+
+/* Every block of all texts, or every so many-th, so that there are SAMPLE_PAIRS pairs at most, about. */
+static enum tfm_status write_sample(FILE *source, FILE *target, const struct paths *paths,
+                                    const struct windows *w, struct text_block *block, struct tfm_error *err)
+{
+    uint64_t step = windows_pairs(w) / SAMPLE_PAIRS + 1, number = 0;
+    for (int t = 0; t < w->n_texts; t++) {
+        for (int b = 0; b < w->texts[t].n_blocks; b++) {
+            if (number++ % step != 0)
+                continue;
+            pairs_clear(block);
+            TRY(bitext_read(block, &w->texts[t], b, NULL, 0, err));
+            TRY(write_block(source, target, paths, block, err));
+        }
+    }
+    return TFM_OK;
+}
+
+/* Writes text to learn from as two plain files. */
+static enum tfm_status write_text(const struct paths *paths, const struct windows *windows,
                                   struct tfm_error *err)
 {
     FILE *source = NULL, *target = NULL;
-    struct pair_reader *reader = NULL;
-    enum tfm_status status = pairs_open(&reader, options->source, options->target, options->tsv, err);
+    struct text_block block = { 0 };
+    enum tfm_status status = open_text(&source, paths->source_text.data, err);
     if (status == TFM_OK)
-        status = open_text(&source, vocab->source_text, err);
+        status = open_text(&target, paths->target_text.data, err);
     if (status == TFM_OK)
-        status = open_text(&target, vocab->target_text, err);
-    if (status == TFM_OK)
-        status = copy_pairs(source, target, vocab, reader, err);
-    status = close_text(source, vocab->source_text, status, err);
-    status = close_text(target, vocab->target_text, status, err);
-    pairs_free(reader);
-    return status;
-}
-
-static enum tfm_status name_text(struct vocab *vocab, const char *folder, struct tfm_error *err)
-{
-    struct str path = { 0 };
-    enum tfm_status status = path_join(&path, folder, "source.txt.tmp", err);
-    if (status == TFM_OK && (vocab->source_text = mem_strdup(path.data, err)) == NULL)
-        status = TFM_ENOMEM;
-    if (status == TFM_OK)
-        status = path_join(&path, folder, "target.txt.tmp", err);
-    if (status == TFM_OK && (vocab->target_text = mem_strdup(path.data, err)) == NULL)
-        status = TFM_ENOMEM;
-    str_release(&path);
+        status = write_sample(source, target, paths, windows, &block, err);
+    status = close_text(source, paths->source_text.data, status, err);
+    status = close_text(target, paths->target_text.data, status, err);
+    pairs_release(&block);
     return status;
 }
 
@@ -207,47 +199,64 @@ static enum tfm_status train_one(const char *model_path, const char *const *file
     return spm_train(&how, err);
 }
 
-static enum tfm_status train_both(const struct paths *paths, const char *const *files,
-                                  const struct tfm_train_options *options, struct tfm_error *err)
+/* What messages call the text of a side (or of both, NULL). */
+static enum tfm_status name_text(struct str *name, const struct tfm_train_options *options, const char *side,
+                                 struct tfm_error *err)
 {
-    const char *source = options->tsv != NULL ? options->tsv : options->source;
-    const char *target = options->tsv != NULL ? options->tsv : options->target;
-    if (options->tie != TFM_TIE_ALL) {
-        TRY(train_one(paths->source.data, &files[0], 1, source, options, err));
-        return train_one(paths->target.data, &files[1], 1, target, options, err);
-    }
-    struct str name = { 0 };
-    enum tfm_status status = options->tsv != NULL ? str_printf(&name, err, "%s", source)
-                                                  : str_printf(&name, err, "%s and %s", source, target);
+    if (options->corpora[0].tsv == NULL && side != NULL)
+        TRY(str_printf(name, err, "%s", side));
+    else
+        TRY(bitext_name(name, &options->corpora[0], err));
+    return options->n_corpora == 1 ? TFM_OK : str_printf(name, err, " and others");
+}
+
+static enum tfm_status train_both(const struct paths *paths, const struct tfm_train_options *options,
+                                  struct tfm_error *err)
+{
+    const char *files[] = { paths->source_text.data, paths->target_text.data };
+    const struct tfm_corpus *first = &options->corpora[0];
+    struct str source = { 0 }, target = { 0 }, both = { 0 };
+    enum tfm_status status = name_text(&both, options, NULL, err);
     if (status == TFM_OK)
-        status = train_one(paths->shared.data, files, 2, name.data, options, err);
-    str_release(&name);
+        status = name_text(&source, options, first->source, err);
+    if (status == TFM_OK)
+        status = name_text(&target, options, first->target, err);
+    if (status == TFM_OK && options->tie == TFM_TIE_ALL) {
+        status = train_one(paths->shared.data, files, 2, both.data, options, err);
+    } else if (status == TFM_OK) {
+        status = train_one(paths->source.data, &files[0], 1, source.data, options, err);
+        if (status == TFM_OK)
+            status = train_one(paths->target.data, &files[1], 1, target.data, options, err);
+    }
+    str_release(&source);
+    str_release(&target);
+    str_release(&both);
     return status;
 }
 
 /* What an earlier start left, before its first update, is trained anew, since that start may have had another
  * corpus or another --vocab-size. */
-static enum tfm_status train(struct vocab *vocab, const struct paths *paths,
-                             const struct tfm_train_options *options, struct tfm_error *err)
+static enum tfm_status train(const struct paths *paths, const struct tfm_train_options *options,
+                             const struct windows *windows, struct tfm_error *err)
 {
-    const char *files[] = { vocab->source_text, vocab->target_text };
-    vocab->has_text = true;
-    TRY(write_text(vocab, options, err));
-    TRY(train_both(paths, files, options, err));
-    if (options->tie != TFM_TIE_ALL)
+    enum tfm_status status = write_text(paths, windows, err);
+    if (status == TFM_OK)
+        status = train_both(paths, options, err);
+    unlink(paths->source_text.data);
+    unlink(paths->target_text.data);
+    if (status == TFM_OK && options->tie != TFM_TIE_ALL)
         unlink(paths->shared.data); /* it would be taken for both */
-    return TFM_OK;
+    return status;
 }
 
 /* ---- opening ---- */
 
-static enum tfm_status prepare_files(struct vocab *vocab, const struct paths *paths,
-                                     const struct tfm_train_options *options, bool goes_on,
-                                     struct tfm_error *err)
+static enum tfm_status prepare_files(const struct paths *paths, const struct tfm_train_options *options,
+                                     const struct windows *windows, bool goes_on, struct tfm_error *err)
 {
     if (options->source_vocab != NULL)
         return use_given(paths, options, goes_on, err);
-    return goes_on ? TFM_OK : train(vocab, paths, options, err);
+    return goes_on ? TFM_OK : train(paths, options, windows, err);
 }
 
 static enum tfm_status open_files(struct vocab *vocab, const struct paths *paths, struct tfm_error *err)
@@ -272,16 +281,14 @@ static enum tfm_status open_files(struct vocab *vocab, const struct paths *paths
     return TFM_OK;
 }
 
-enum tfm_status vocab_init(struct vocab *vocab, const struct tfm_train_options *options, bool goes_on,
-                           struct tfm_error *err)
+enum tfm_status vocab_init(struct vocab *vocab, const struct tfm_train_options *options,
+                           const struct windows *windows, bool goes_on, struct tfm_error *err)
 {
     struct paths paths = { 0 };
     *vocab = (struct vocab){ 0 };
     enum tfm_status status = paths_join(&paths, options->model, err);
     if (status == TFM_OK)
-        status = name_text(vocab, options->model, err);
-    if (status == TFM_OK)
-        status = prepare_files(vocab, &paths, options, goes_on, err);
+        status = prepare_files(&paths, options, windows, goes_on, err);
     if (status == TFM_OK)
         status = open_files(vocab, &paths, err);
     paths_release(&paths);
@@ -295,18 +302,5 @@ void vocab_release(struct vocab *vocab)
     if (vocab->target != vocab->source)
         spm_free(vocab->target);
     spm_free(vocab->source);
-    vocab_remove_text(vocab);
-    mem_free(vocab->source_text);
-    mem_free(vocab->target_text);
     *vocab = (struct vocab){ 0 };
-}
-
-/* What a killed training left goes too. */
-void vocab_remove_text(struct vocab *vocab)
-{
-    if (vocab->source_text != NULL)
-        unlink(vocab->source_text);
-    if (vocab->target_text != NULL)
-        unlink(vocab->target_text);
-    vocab->has_text = false;
 }

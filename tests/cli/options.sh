@@ -76,7 +76,7 @@ run 1 "a recipe that is not there" "$tfm" train --recipe "$dir/none"
 has "is named" "$dir/err" "$dir/none: No such file\|cannot open $dir/none"
 wrong "a training without a model" "option --model is missing" train -t a b
 wrong "a training without a corpus" "option --train-sets (or --tsv) is missing" train -m x
-wrong "two corpora" "both --train-sets and --tsv" train -m x -t a b --tsv c
+wrong "a corpus without its file" "option --tsv needs FILE, found the end" train -m x -t a b --tsv
 wrong "two validation sets" "both --valid-sets and --valid-tsv" train -m x -t a b --valid-sets c d --valid-tsv e
 wrong "an odd width" "--dim-model is 33 and should be even" train -m "$dir/x" -t a b --dim-model 33
 wrong "heads that do not fit the width" "--dim-model is 128, which --heads 3 does not divide" \

@@ -121,7 +121,7 @@ check "files of the user's are not" test -e "$dir/v5/mine.tmp/file"
 
 cp -R "$dir/m6" "$dir/c1"
 cp "$dir/c1/weights.safetensors.gz" "$dir/before.gz"
-for option in "--dim-model 32" "--enc-depth 2" "--seed 2" "--mini-batch-words 300" "--tied-embeddings target"; do
+for option in "--dim-model 32" "--enc-depth 2" "--seed 2" "--mini-batch-words 300" "--max-length 99" "--tied-embeddings target"; do
     # shellcheck disable=SC2086
     train 2 "going on with another $option" "$dir/c1" -t "$en" "$de" --after 5u $option
     has "is refused by name: $option" "$dir/err" "began with ${option% *} .* now it is ${option#* }"
@@ -146,8 +146,8 @@ train 1 "a damaged checkpoint" "$dir/c2" -t "$en" "$de" --after 5u
 has "is named" "$dir/err" "moment1.safetensors"
 cp -R "$dir/m6" "$dir/c3"
 sed -i 's/"batch": [0-9]*/"batch": 99999/' "$dir/c3/checkpoints/last/state.json"
-train 1 "a place that no epoch has" "$dir/c3" -t "$en" "$de" --after 5u
-has "is told" "$dir/err" "checkpoint-3/state.json: batch 99999 of an epoch that has"
+train 1 "a place that no window has" "$dir/c3" -t "$en" "$de" --after 5u
+has "is told" "$dir/err" "checkpoint-3/state.json: batch 99999 of a window that has"
 
 cp -RL "$dir/m6" "$dir/followed"
 train 1 "a copy whose links are folders" "$dir/followed" -t "$en" "$de" --after 5u

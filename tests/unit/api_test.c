@@ -65,7 +65,10 @@ static bool train(const char *model, const char *tsv, struct log *log, struct tf
     struct tfm_train_options o;
     tfm_train_options_init(&o);
     o.model = model;
-    o.tsv = o.valid_tsv = tsv;
+    struct tfm_corpus corpus = { .tsv = tsv };
+    o.corpora = &corpus;
+    o.n_corpora = 1;
+    o.valid_tsv = tsv;
     o.vocab_size = 60;
     o.encoder_layers = o.decoder_layers = 1;
     o.dim_model = 16;

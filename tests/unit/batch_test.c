@@ -20,13 +20,22 @@ static struct tfm_error err;
 static void make_corpus(struct corpus *corpus, const struct spm *spm)
 {
     struct pool *pool;
-    struct pair_reader *reader;
+    struct text_block text = { 0 };
+    struct str source = { 0 }, target = { 0 };
+    for (int i = 0; i < N_PAIRS; i++) {
+        toy_line(&source, i, 1);
+        toy_line(&target, i, 2);
+        toy_must(pairs_add(&text, (struct span){ source.data, source.len },
+                           (struct span){ target.data, target.len }, (uint64_t)i, &err),
+                 &err);
+    }
     toy_must(pool_new(&pool, 2, &err), &err);
-    toy_must(corpus_init(corpus, spm, spm, 100, &err), &err);
-    toy_must(pairs_open(&reader, toy_file("s", N_PAIRS, 1), toy_file("t", N_PAIRS, 2), NULL, &err), &err);
-    toy_must(corpus_read(corpus, reader, pool, &err), &err);
-    pairs_free(reader);
+    toy_must(corpus_init(corpus, spm, spm, 100, 0, &err), &err);
+    toy_must(corpus_add(corpus, &text, pool, &err), &err);
     pool_free(pool);
+    pairs_release(&text);
+    str_release(&source);
+    str_release(&target);
 }
 
 static void test_plan(const struct corpus *corpus)
@@ -34,7 +43,7 @@ static void test_plan(const struct corpus *corpus)
     struct batch_plan plan, again;
     toy_must(batch_plan_init(&plan, corpus->n, &err), &err);
     toy_must(batch_plan_init(&again, corpus->n, &err), &err);
-    batch_plan_make(&plan, corpus, 1, 1, WORDS);
+    batch_plan_make(&plan, corpus, 1, 1, 0, WORDS);
     int *seen = calloc((size_t)corpus->n, sizeof(*seen));
     int n_over = 0, n_twice = 0, n_all = 0, n_unsorted = 0, n_small = 0;
     for (int b = 0; b < plan.n; b++) {
@@ -55,17 +64,20 @@ static void test_plan(const struct corpus *corpus)
     CHECK_INT(n_unsorted, 0, "sentences are sorted within a batch");
     CHECK(n_small < plan.n / 20, "few batches are far from full: %d", n_small);
 
-    batch_plan_make(&again, corpus, 1, 1, WORDS);
+    batch_plan_make(&again, corpus, 1, 1, 0, WORDS);
     CHECK(memcmp(plan.pairs, again.pairs, (size_t)corpus->n * sizeof(int)) == 0 &&
               memcmp(plan.turn, again.turn, (size_t)plan.n * sizeof(int)) == 0,
           "the same seed and epoch give the same order");
-    batch_plan_make(&again, corpus, 1, 2, WORDS);
+    batch_plan_make(&again, corpus, 1, 2, 0, WORDS);
     CHECK(memcmp(plan.pairs, again.pairs, (size_t)corpus->n * sizeof(int)) != 0,
           "another epoch another order");
-    batch_plan_make(&again, corpus, 2, 1, WORDS);
+    batch_plan_make(&again, corpus, 1, 1, 1, WORDS);
+    CHECK(memcmp(plan.pairs, again.pairs, (size_t)corpus->n * sizeof(int)) != 0,
+          "another window another order");
+    batch_plan_make(&again, corpus, 2, 1, 0, WORDS);
     CHECK(memcmp(plan.pairs, again.pairs, (size_t)corpus->n * sizeof(int)) != 0,
           "another seed another order");
-    batch_plan_make(&again, corpus, 1, 1, 1);
+    batch_plan_make(&again, corpus, 1, 1, 0, 1);
     CHECK_INT(again.n, corpus->n, "a pair over the limit is a batch of its own");
     free(seen);
     batch_plan_release(&plan);
@@ -126,7 +138,7 @@ static void run_updates(struct outcome *out, const struct corpus *corpus, const 
     toy_must(lanes_init(&lanes, 3, threads, corpus_longest(corpus), 1, config, params.size, &err), &err);
     toy_must(pool_new(&pool, threads, &err), &err);
     toy_must(batch_plan_init(&plan, corpus->n, &err), &err);
-    batch_plan_make(&plan, corpus, 1, 1, 2500);
+    batch_plan_make(&plan, corpus, 1, 1, 0, 2500);
     params_init(&params, optimizer.weights, 1);
     params_bind(&weights, config, optimizer.weights);
     net_bind(net, config, &weights);
@@ -187,7 +199,7 @@ static void test_lanes(const struct corpus *corpus, const struct config *config)
     toy_must(params_list(&params, config, &err), &err);
     toy_must(lanes_init(&lanes, 4, 1, corpus_longest(corpus), 1, config, params.size, &err), &err);
     toy_must(batch_plan_init(&plan, corpus->n, &err), &err);
-    batch_plan_make(&plan, corpus, 1, 1, 1000);
+    batch_plan_make(&plan, corpus, 1, 1, 0, 1000);
     int n, n_dealt = 0;
     const int *pairs = batch_pairs(&plan, 0, &n);
     toy_must(lanes_split(&lanes, corpus, pairs, n, &err), &err);

@@ -53,7 +53,10 @@ static struct train_state make_state(long update)
 {
     struct train_state s = { .update = update,
                              .epoch = 3,
+                             .window = 2,
                              .batch = 17,
+                             .epoch_pairs = 3000000000,
+                             .tally = { 3000000001, 2, 3, 4, 5, 6 },
                              .target_tokens = 123456789,
                              .n_lanes = 5,
                              .loss_sum = 1234.5678901234567,
@@ -69,7 +72,8 @@ static bool same_state(const struct train_state *a, const struct train_state *b)
     bool same = a->update == b->update && a->epoch == b->epoch && a->batch == b->batch &&
                 a->target_tokens == b->target_tokens && a->n_lanes == b->n_lanes &&
                 a->loss_sum == b->loss_sum && a->loss_tokens == b->loss_tokens &&
-                a->valid_is_due == b->valid_is_due && a->seconds == b->seconds;
+                a->valid_is_due == b->valid_is_due && a->seconds == b->seconds && a->window == b->window &&
+                a->epoch_pairs == b->epoch_pairs && memcmp(&a->tally, &b->tally, sizeof(a->tally)) == 0;
     for (int m = 0; m < N_METRICS; m++)
         same = same && a->scores[m].has_best == b->scores[m].has_best &&
                a->scores[m].best == b->scores[m].best && a->scores[m].stalled == b->scores[m].stalled;

@@ -1,7 +1,6 @@
 /*
- * corpus_test.c: pairs read from two files and from tab-separated ones, with their mistakes; the ids in
- * memory are those of the tokenizer, the same with any number of threads; pairs left out are counted; failing
- * allocations are survived.
+ * corpus_test.c: the ids in memory are those of the tokenizer, the same with any number of threads; pairs left
+ * out are counted by reason; failing allocations are survived.
  */
 #include "train/corpus.h"
 
@@ -10,71 +9,45 @@
 
 static struct tfm_error err;
 
-static const char *write_text(const char *name, const char *text, size_t len)
+static void add_pair(struct text_block *text, const char *source, const char *target)
 {
-    const char *path = check_path("%s", name);
-    toy_must(file_write(path, text, len, &err), &err);
-    return path;
+    toy_must(pairs_add(text, (struct span){ source, strlen(source) }, (struct span){ target, strlen(target) },
+                       text->n + 1000, &err),
+             &err);
 }
 
-#define WRITE(name, text) write_text(name, text, sizeof(text) - 1)
-
-static enum tfm_status read_all(const char *source, const char *target, const char *tsv,
-                                struct text_block *block)
+static struct text_block toy_text(int n)
 {
-    struct pair_reader *reader;
-    enum tfm_status status = pairs_open(&reader, source, target, tsv, &err);
-    if (status != TFM_OK)
-        return status;
-    status = pairs_read_block(reader, block, 1000, &err);
-    pairs_free(reader);
-    return status;
+    struct text_block text = { 0 };
+    struct str source = { 0 }, target = { 0 };
+    for (int i = 0; i < n; i++) {
+        toy_line(&source, i, 1);
+        toy_line(&target, i, 2);
+        add_pair(&text, source.data, target.data);
+    }
+    str_release(&source);
+    str_release(&target);
+    return text;
 }
 
-static void test_pairs(void)
-{
-    struct text_block block = { 0 };
-    const char *a = WRITE("a", "one\ntwo\r\n\nfour"), *b = WRITE("b", "eins\nzwei\ndrei\nvier\n");
-    CHECK_INT(read_all(a, b, NULL, &block), TFM_OK, "two files");
-    CHECK_INT((long long)block.n, 4, "the last line without a newline counts");
-    CHECK_STR(pairs_source(&block, 1), "two", "a CR goes");
-    CHECK_STR(pairs_source(&block, 2), "", "an empty line stays");
-    CHECK_STR(pairs_target(&block, 3), "vier", "the last target");
-
-    const char *t = WRITE("t", "one\teins\n\tzwei\nth\0ree\tdrei");
-    CHECK_INT(read_all(NULL, NULL, t, &block), TFM_OK, "tab-separated pairs");
-    CHECK_INT((long long)block.n, 3, "all pairs");
-    CHECK_STR(pairs_source(&block, 1), "", "an empty side");
-    CHECK_STR(pairs_source(&block, 2), "th ree", "a NUL is a space");
-
-    CHECK_INT(read_all(a, WRITE("c", "1\n2\n"), NULL, &block), TFM_EFORMAT, "files of unequal length");
-    CHECK(strstr(err.message, "/c has 2 lines") && strstr(err.message, "/a has 4"), "both counts: %s",
-          err.message);
-    CHECK_INT(read_all(WRITE("e", ""), b, NULL, &block), TFM_EFORMAT, "an empty file against four lines");
-    CHECK(strstr(err.message, "/e has 0 lines") && strstr(err.message, "/b has 4"), "both counts: %s",
-          err.message);
-    CHECK_INT(read_all(NULL, NULL, WRITE("u", "a\tb\nc\n"), &block), TFM_EFORMAT, "no tab");
-    CHECK(strstr(err.message, "/u, line 2:") != NULL, "file and line: %s", err.message);
-    CHECK_INT(read_all(NULL, NULL, WRITE("v", "a\tb\tc\n"), &block), TFM_EFORMAT, "two tabs");
-    CHECK(strstr(err.message, "/v, line 1:") != NULL, "file and line: %s", err.message);
-    CHECK_INT(read_all("-", "-", NULL, &block), TFM_EINVAL, "both sides from standard input");
-    pairs_release_block(&block);
-}
-
-static enum tfm_status read_corpus(struct corpus *corpus, const struct spm *spm, int max_length, int threads,
-                                   const char *source, const char *target)
+/* An empty corpus, to be released also after a failure, and the text in it. */
+static enum tfm_status encode(struct corpus *corpus, const struct spm *spm, int max_length, double max_ratio,
+                              int threads, const struct text_block *text)
 {
     struct pool *pool;
-    struct pair_reader *reader = NULL;
+    *corpus = (struct corpus){ 0 };
     TRY(pool_new(&pool, threads, &err));
-    enum tfm_status status = corpus_init(corpus, spm, spm, max_length, &err);
+    enum tfm_status status = corpus_init(corpus, spm, spm, max_length, max_ratio, &err);
     if (status == TFM_OK)
-        status = pairs_open(&reader, source, target, NULL, &err);
-    if (status == TFM_OK)
-        status = corpus_read(corpus, reader, pool, &err);
-    pairs_free(reader);
+        status = corpus_add(corpus, text, pool, &err);
     pool_free(pool);
     return status;
+}
+
+static bool same_side(const struct corpus_side *a, const struct corpus_side *b, int n)
+{
+    return memcmp(a->start, b->start, ((size_t)n + 1) * sizeof(*a->start)) == 0 &&
+           memcmp(a->ids, b->ids, a->start[n] * (size_t)a->width) == 0;
 }
 
 static bool is_pair(const struct corpus *corpus, int pair, const struct spm *spm, int line)
@@ -99,63 +72,78 @@ static void test_ids(const struct spm *spm)
     enum {
         N = 700
     };
-    const char *source = toy_file("source", N, 1), *target = toy_file("target", N, 2);
+    struct text_block text = toy_text(N);
     struct corpus one, three;
-    toy_must(read_corpus(&one, spm, 1000, 1, source, target), &err);
-    toy_must(read_corpus(&three, spm, 1000, 3, source, target), &err);
+    toy_must(encode(&one, spm, 1000, 0, 1, &text), &err);
+    toy_must(encode(&three, spm, 1000, 0, 3, &text), &err);
     CHECK_INT(one.n, N, "all pairs are kept");
     CHECK_INT(one.target.width, 2, "two bytes an id");
     int n_same = 0;
     for (int i = 0; i < one.n; i++)
-        n_same += is_pair(&one, i, spm, i);
-    CHECK_INT(n_same, N, "ids are the tokenizer's, with </s>");
-    CHECK(one.fingerprint == three.fingerprint && one.fingerprint != 0, "three threads give the same corpus");
-
-    struct corpus few;
-    toy_must(read_corpus(&few, spm, 8, 2, source, target), &err);
-    CHECK(few.n > 0 && few.n_long > 0 && few.n + few.n_long == N, "%d kept, %ld too long", few.n, few.n_long);
-    int longest = 0;
-    for (int i = 0; i < few.n; i++) {
-        longest = corpus_length(&few.source, i) > longest ? corpus_length(&few.source, i) : longest;
-        longest = corpus_length(&few.target, i) > longest ? corpus_length(&few.target, i) : longest;
-    }
-    CHECK_INT(longest, 9, "none over 8 pieces and </s>");
-    CHECK(few.fingerprint != one.fingerprint, "another corpus, another fingerprint");
+        n_same += is_pair(&one, i, spm, i) && one.place[i] == (uint64_t)i + 1000;
+    CHECK_INT(n_same, N, "ids are the tokenizer's, with </s>, and places are kept");
+    CHECK(same_side(&one.source, &three.source, N) && same_side(&one.target, &three.target, N),
+          "three threads give the same corpus");
+    corpus_clear(&three);
+    CHECK_INT(three.n, 0, "a corpus is cleared");
+    toy_must(corpus_add(&three, &text, NULL, &err), &err);
+    CHECK(three.n == N && same_side(&one.target, &three.target, N), "and filled anew");
     corpus_release(&one);
     corpus_release(&three);
-    corpus_release(&few);
 
-    struct corpus odd;
-    toy_must(
-        read_corpus(&odd, spm, 100, 1, WRITE("odd1", "ka\n\nka\n \nna\n"), WRITE("odd2", "na\nna\n\n\nka\n")),
-        &err);
-    CHECK_INT(odd.n, 2, "pairs with both sides");
-    CHECK_INT(odd.n_empty, 3, "pairs without");
-    corpus_release(&odd);
+    struct corpus few;
+    toy_must(encode(&few, spm, 8, 0, 2, &text), &err);
+    CHECK(few.n > 0 && few.n_long > 0 && few.n + few.n_long == N, "%d kept, %ld too long", few.n, few.n_long);
+    CHECK_INT(corpus_longest(&few), 9, "none over 8 pieces and </s>");
+    corpus_release(&few);
+    pairs_release(&text);
+}
+
+static void test_left_out(const struct spm *spm)
+{
+    struct text_block text = { 0 };
+    add_pair(&text, "ka", "na");
+    add_pair(&text, "", "na");
+    add_pair(&text, "ka", "");
+    add_pair(&text, " ", "  ");
+    add_pair(&text, "ka ka ka ka ka ka", "na na");
+    add_pair(&text, "ka ka", "na na na na na na na");
+    struct corpus corpus;
+    toy_must(encode(&corpus, spm, 100, 3, 1, &text), &err);
+    CHECK_INT(corpus.n_empty, 3, "pairs without a side");
+    CHECK_INT(corpus.n_unequal, 1, "a side of over three times as many pieces");
+    CHECK_INT(corpus.n, 2, "of just three times as many it may be");
+    CHECK(corpus.n == 2 && corpus.place[1] == 1004, "places are those of the pairs that are kept");
+    corpus_release(&corpus);
+    toy_must(encode(&corpus, spm, 100, 0, 1, &text), &err);
+    CHECK_INT(corpus.n, 3, "without a limit all that are not empty");
+    corpus_release(&corpus);
+    pairs_release(&text);
 }
 
 static void test_memory(const struct spm *spm)
 {
-    const char *source = toy_file("source", 50, 1), *target = toy_file("target", 50, 2);
+    struct text_block text = toy_text(50);
     enum tfm_status status = TFM_ENOMEM;
     int n = 0;
     bool told = true;
     for (; status != TFM_OK && n < 5000; n++) {
-        struct corpus corpus = { 0 };
+        struct corpus corpus;
         mem_fail_after(n);
-        status = read_corpus(&corpus, spm, 100, 1, source, target);
+        status = encode(&corpus, spm, 100, 0, 1, &text);
         mem_fail_after(-1);
         told = told && (status == TFM_OK || status == TFM_ENOMEM);
         corpus_release(&corpus);
     }
     CHECK(told && status == TFM_OK && n > 10, "each of %d allocations may fail", n - 1);
+    pairs_release(&text);
 }
 
 int main(void)
 {
     struct spm *spm = toy_vocab();
-    test_pairs();
     test_ids(spm);
+    test_left_out(spm);
     test_memory(spm);
     spm_free(spm);
     return check_done();

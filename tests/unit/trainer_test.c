@@ -14,6 +14,7 @@ struct seen {
 };
 
 static struct tfm_error err;
+static struct tfm_corpus corpora[2];
 
 static void see(void *user, const struct tfm_train_event *event)
 {
@@ -35,8 +36,9 @@ static struct tfm_train_options mini(const char *folder, struct seen *seen)
     tfm_train_options_init(&o);
     *seen = (struct seen){ .in_order = true };
     o.model = check_path("%s", folder);
-    o.source = toy_file("en", 60, 1);
-    o.target = toy_file("de", 60, 2);
+    corpora[0] = (struct tfm_corpus){ .source = toy_file("en", 60, 1), .target = toy_file("de", 60, 2) };
+    o.corpora = corpora;
+    o.n_corpora = 1;
     o.valid_source = toy_file("ven", 6, 3);
     o.valid_target = toy_file("vde", 6, 4);
     o.source_vocab = o.target_vocab = check_path("toy.spm");
@@ -100,9 +102,18 @@ static void test_refused(void)
     CHECK_INT(tfm_train(&bad, &err), TFM_EINVAL, name); \
     check_note("%s", err.message)
     REFUSED("no folder", bad.model = NULL);
-    REFUSED("no corpus", bad.source = bad.target = NULL);
-    REFUSED("one side", bad.target = NULL);
-    REFUSED("two corpora", bad.tsv = "x");
+    struct tfm_corpus corpus = corpora[0];
+    REFUSED("no corpus", bad.n_corpora = 0);
+    REFUSED("one side", bad.corpora = &corpus; corpus.target = NULL);
+    REFUSED("no side", corpus.source = NULL; bad.corpora = &corpus);
+    REFUSED("two files and one", corpus = corpora[0]; corpus.tsv = "x"; bad.corpora = &corpus);
+    REFUSED("a negative weight", corpus = corpora[0]; corpus.weight = -1; bad.corpora = &corpus);
+    REFUSED("a weight that is no number", corpus.weight = NAN; bad.corpora = &corpus);
+    REFUSED("one column", bad.source_field = 1);
+    REFUSED("standard input twice", corpus = (struct tfm_corpus){ .tsv = "-" }; bad.corpora = &corpus;
+            bad.valid_source = "-");
+    REFUSED("a ratio below 1", bad.max_length_ratio = 0.5);
+    REFUSED("no window", bad.shuffle_window = 0);
     REFUSED("one side to validate on", bad.valid_target = NULL);
     REFUSED("an unknown preset", bad.preset = "huge");
     REFUSED("an unknown metric", bad.valid_metrics = "ce,ter");
