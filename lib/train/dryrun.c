@@ -165,10 +165,21 @@ static bool run_updates(struct training *t, int *n_done, double *tokens, double 
     return true;
 }
 
-/* Target tokens that a pass has, </s> counted. */
-static double tokens_of_pass(const struct training *t)
+/* Target tokens of the window at hand, </s> counted. */
+static double tokens_of_window(const struct training *t)
 {
     return (double)t->seen->target.start[t->seen->n] + t->seen->n;
+}
+
+/* Windows of that size in a pass. */
+static double windows_of_pass(const struct training *t)
+{
+    return (double)t->windows.pass_pairs / (double)t->window_pairs;
+}
+
+static double tokens_of_pass(const struct training *t)
+{
+    return tokens_of_window(t) * windows_of_pass(t);
 }
 
 /* Target tokens from here to --after; negative: not known. */
@@ -176,7 +187,7 @@ static double tokens_left(const struct training *t)
 {
     const struct tfm_interval *after = &t->options.after;
     double left = after->amount - schedule_amount(&t->point, after->unit);
-    double each = after->unit == TFM_UPDATES         ? tokens_of_pass(t) / t->plan.n
+    double each = after->unit == TFM_UPDATES         ? tokens_of_window(t) / t->plan.n
                   : after->unit == TFM_EPOCHS        ? tokens_of_pass(t)
                   : after->unit == TFM_TARGET_TOKENS ? 1
                                                      : -1;
@@ -238,7 +249,8 @@ static enum tfm_status report(struct training *t, struct tfm_error *err)
         report_note(o, "it stands at update %ld, %.2f epochs; %s", t->state.update, t->point.epochs,
                     is_finished(t) ? "it is finished, and only the model would be written again"
                                    : "it would go on from there");
-    report_note(o, "updates: about %d a pass of %.0f target tokens", t->plan.n, tokens_of_pass(t));
+    report_note(o, "updates: about %.0f a pass of %.0f target tokens", t->plan.n * windows_of_pass(t),
+                tokens_of_pass(t));
     report_sizes(t);
     if (!is_finished(t)) {
         *err = (struct tfm_error){ 0 };

@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "train/diverge.h"
 #include "train/export.h"
+#include "train/place.h"
 #include "train/report.h"
 #include "train/training.h"
 #include "train/view.h"
@@ -140,7 +141,7 @@ static enum tfm_status run_update(struct trainer *r, struct tfm_error *err)
     const int *pairs;
     int n;
     breakdown_to(t->breakdown, PROFILE_OTHER);
-    TRY(training_next_batch(t, &pairs, &n, err));
+    TRY(place_next_batch(t, &pairs, &n, err));
     count_tokens(t, pairs, n, &n_source, &n_target);
     TRY(lanes_split(&t->lanes, t->seen, pairs, n, err));
 
@@ -156,7 +157,7 @@ static enum tfm_status run_update(struct trainer *r, struct tfm_error *err)
     s->target_tokens += n_target;
     s->loss_sum += sum.loss;
     s->loss_tokens += n_target;
-    training_count_batch(t, n);
+    place_count_batch(t, n);
     apply_gradient(r, n_target);
     breakdown_to(t->breakdown, PROFILE_OTHER);
 
@@ -367,7 +368,7 @@ static enum tfm_status export_again(struct trainer *r, struct tfm_error *err)
     if (checkpoint_exists(&t->checkpoints, link) && strcmp(link, "last") != 0) {
         TRY(checkpoint_read_state(&t->checkpoints, link, &t->state, &t->settings, err));
         TRY(checkpoint_read_blocks(&t->checkpoints, link, &t->params, &t->optimizer, t->pool, err));
-        TRY(training_find_place(t, err));
+        TRY(place_find(t, err));
     }
     return export_judged(r, &t->state, err);
 }

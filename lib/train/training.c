@@ -1,8 +1,7 @@
 /*
  * training.c: opens a training: options, checkpoints, corpora, vocabularies, model, optimiser, in the order in
- * which a mistake is found soonest; and leads it through the windows of its epochs. A training that the folder
- * holds already goes on: with its vocabularies, its lanes and its last checkpoint, after a check that whatever
- * decides its digits is as it was.
+ * which a mistake is found soonest. A training that the folder holds already goes on: with its vocabularies,
+ * its lanes and its last checkpoint, after a check that whatever decides its digits is as it was.
  */
 #include "train/training.h"
 
@@ -14,6 +13,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "num/gemm.h"
+#include "train/place.h"
 #include "train/report.h"
 
 #define MAX_LANES 16
@@ -101,154 +101,6 @@ static enum tfm_status open_data(struct training *t, struct tfm_error *err)
     return validate_init(&t->validate, &t->metrics, &t->vocab, o, folder, t->pool, err);
 }
 
-/* ---- place ---- */
-
-static void set_point(struct training *t)
-{
-    double part = t->corpus.n > 0 ? (double)t->trained_pairs / t->corpus.n : 1; /* of the window */
-    double pairs = (double)t->window_begin + part * (double)t->window_pairs;
-    t->point.update = t->state.update;
-    t->point.epochs = t->state.epoch - 1 + pairs / (double)t->windows.pass_pairs;
-    t->point.target_tokens = t->state.target_tokens;
-    t->point.minutes = training_seconds(t) / 60;
-}
-
-static bool is_sampled(const struct training *t)
-{
-    return t->options.source_sampling > 0 || t->options.target_sampling > 0;
-}
-
-/* Loads the state's window, if it is not at hand, draws its pieces, and plans it. */
-static enum tfm_status load_window(struct training *t, struct tfm_error *err)
-{
-    const struct train_state *s = &t->state;
-    const struct tfm_train_options *o = &t->options;
-    if (!t->windows.is_constant || t->plan.pairs == NULL) {
-        TRY(windows_load(&t->windows, &t->corpus, s->epoch, s->window, &t->window_begin, &t->window_pairs,
-                         t->pool, err));
-        batch_plan_release(&t->plan);
-        TRY(batch_plan_init(&t->plan, t->corpus.n, err));
-    }
-    t->seen = &t->corpus;
-    if (is_sampled(t)) {
-        const float alpha[2] = { o->source_sampling, o->target_sampling };
-        uint64_t key = rng_key(o->seed, (uint64_t)s->epoch, 0, RANDOM_PIECES);
-        TRY(corpus_sample(&t->sampled, &t->corpus, alpha, key, t->pool, err));
-        t->seen = &t->sampled;
-    }
-    batch_plan_make(&t->plan, t->seen, o->seed, s->epoch, s->window, o->mini_batch_words);
-    t->trained_pairs = 0;
-    return TFM_OK;
-}
-
-static void count_window(struct training *t)
-{
-    const struct corpus *c = &t->corpus;
-    struct tally *tally = &t->state.tally;
-    tally->kept += c->n;
-    tally->source_pieces += (long)c->source.start[c->n];
-    tally->target_pieces += (long)c->target.start[c->n];
-    tally->empty += c->n_empty;
-    tally->too_long += c->n_long;
-    tally->unequal += c->n_unequal;
-}
-
-static void report_tally(const struct training *t)
-{
-    const struct tfm_train_options *o = &t->options;
-    const struct tally *tally = &t->state.tally;
-    char unequal[100] = "";
-    if (o->max_length_ratio > 0)
-        snprintf(unequal, sizeof(unequal),
-                 ", %ld over %g times as long as the other side (--max-length-ratio)", tally->unequal,
-                 o->max_length_ratio);
-    report_note(o,
-                "corpus: %ld of %" PRIu64
-                " pairs, %ld source and %ld target pieces; left out: %ld empty on a "
-                "side, %ld longer than %d pieces (--max-length)%s",
-                tally->kept, t->windows.pass_pairs, tally->source_pieces, tally->target_pieces, tally->empty,
-                tally->too_long, o->max_length, unequal);
-}
-
-static enum tfm_status no_pair(const struct training *t, struct tfm_error *err)
-{
-    const struct tfm_train_options *o = &t->options;
-    const struct tally *tally = &t->state.tally;
-    struct str name = { 0 };
-    TRY(bitext_name(&name, &o->corpora[0], err));
-    err_set(err, TFM_EFORMAT,
-            "%s%s: no pair to train on: of %" PRIu64
-            " read, %ld are empty on a side, %ld longer than %d pieces (--max-length) and %ld too unequal "
-            "(--max-length-ratio)",
-            name.data, o->n_corpora > 1 ? " and others" : "", t->windows.pass_pairs, tally->empty,
-            tally->too_long, o->max_length, tally->unequal);
-    str_release(&name);
-    return TFM_EFORMAT;
-}
-
-/* The training has come to the state's window. What was left out is told when the first pass has come to its
- * last one: at the start, where there is one. */
-static enum tfm_status begin_window(struct training *t, struct tfm_error *err)
-{
-    TRY(load_window(t, err));
-    if (t->state.epoch > 1)
-        return TFM_OK;
-    count_window(t);
-    if (t->state.window + 1 < t->windows.n)
-        return TFM_OK;
-    if (t->state.tally.kept == 0)
-        return no_pair(t, err);
-    report_tally(t);
-    return TFM_OK;
-}
-
-enum tfm_status training_next_batch(struct training *t, const int **pairs, int *n, struct tfm_error *err)
-{
-    struct train_state *s = &t->state;
-    while (s->batch == t->plan.n) {
-        s->batch = 0;
-        if (++s->window == t->windows.n) {
-            s->window = 0;
-            s->epoch++;
-            s->epoch_pairs = 0;
-        }
-        TRY(begin_window(t, err));
-    }
-    *pairs = batch_pairs(&t->plan, s->batch++, n);
-    return TFM_OK;
-}
-
-void training_count_batch(struct training *t, int n)
-{
-    t->state.epoch_pairs += n;
-    t->trained_pairs += n;
-    set_point(t);
-}
-
-static enum tfm_status outside(const struct training *t, const char *what, int found, const char *whole,
-                               int n, struct tfm_error *err)
-{
-    return err_set(err, TFM_EFORMAT, "%s/checkpoint-%ld/state.json: %s %d of %s that has %d",
-                   t->checkpoints.folder.data, t->state.update, what, found, whole, n);
-}
-
-enum tfm_status training_find_place(struct training *t, struct tfm_error *err)
-{
-    const struct train_state *s = &t->state;
-    if (s->window >= t->windows.n)
-        return outside(t, "window", s->window, "an epoch", t->windows.n, err);
-    TRY(load_window(t, err));
-    if (s->batch > t->plan.n)
-        return outside(t, "batch", s->batch, "a window", t->plan.n, err);
-    for (int i = 0; i < s->batch; i++) {
-        int n;
-        batch_pairs(&t->plan, i, &n);
-        t->trained_pairs += n;
-    }
-    set_point(t);
-    return TFM_OK;
-}
-
 /* ---- model ---- */
 
 static enum tfm_status open_config(struct training *t, struct tfm_error *err)
@@ -303,11 +155,11 @@ static enum tfm_status list_settings(struct training *t, struct tfm_error *err)
 static enum tfm_status resume(struct training *t, struct tfm_error *err)
 {
     TRY(checkpoint_read_state(&t->checkpoints, "last", &t->state, &t->settings, err));
-    TRY(training_find_place(t, err));
+    TRY(place_find(t, err));
     t->seconds_before = t->state.seconds;
     t->saved_update = t->state.update;
     if (t->windows.n == 1)
-        report_tally(t);
+        place_report_tally(t);
     return TFM_OK;
 }
 
@@ -316,9 +168,7 @@ static enum tfm_status begin(struct training *t, struct tfm_error *err)
     int n_lanes = t->options.threads < MAX_LANES ? t->options.threads : MAX_LANES;
     t->state = (struct train_state){ .epoch = 1, .n_lanes = n_lanes };
     t->saved_update = -1;
-    TRY(begin_window(t, err));
-    set_point(t);
-    return TFM_OK;
+    return place_begin(t, err);
 }
 
 static void init_blocks(struct training *t)
@@ -331,8 +181,9 @@ static void init_blocks(struct training *t)
 /* Tokens of the longest side that there may be. */
 static int longest_side(const struct training *t)
 {
-    bool is_known = t->windows.is_constant && !is_sampled(t);
-    int longest = is_known ? corpus_longest(&t->corpus) : t->options.max_length + 1;
+    bool is_sampled = t->options.source_sampling > 0 || t->options.target_sampling > 0;
+    int longest =
+        t->windows.is_constant && !is_sampled ? corpus_longest(&t->corpus) : t->options.max_length + 1;
     int longest_valid = corpus_longest(&t->validate.corpus);
     return longest > longest_valid ? longest : longest_valid;
 }

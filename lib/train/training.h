@@ -57,15 +57,6 @@ void training_release(struct training *training);
 /* The weights that are validated and exported. */
 const real *training_judged(const struct training *training);
 
-/* The next batch, of the next window or epoch where need be; and that its n pairs were trained on. */
-enum tfm_status training_next_batch(struct training *training, const int **pairs, int *n,
-                                    struct tfm_error *err);
-void training_count_batch(struct training *training, int n);
-
-/* Loads the window of a state that was read from a checkpoint, whose place may lie outside, and sets the
- * point that its place amounts to. */
-enum tfm_status training_find_place(struct training *training, struct tfm_error *err);
-
 /* How a pass over the lanes runs at an update. */
 struct lanes_run training_lanes_run(const struct training *training, const struct net *net, long update);
 

@@ -92,26 +92,26 @@ has "is left out and counted" "$dir/err" "corpus: 512 of 513 pairs.*, 1 over 3 t
 
 # ---- windows ----
 
-windows="--shuffle-window 100 --weights 1,0.5 --mini-batch-words 300"
+windows="--shuffle-window 100 --weights 1,0.5 --mini-batch-words 500"
 # shellcheck disable=SC2086
 train 0 "40 updates in windows" "$dir/w1" $windows --tsv "$dir/both.tsv" --tsv "$dir/both.tsv" --after 40u \
-    --max-length 14
+    --max-length 18
 has "they are told" "$dir/err" "corpus: 1024 pairs; a pass has 768 in 8 windows (--shuffle-window)"
 is "what was left out is told once, after the first pass" "$(grep -c "left out: 0 empty on a side, [1-9]" "$dir/err")" 1
 state=$dir/w1/checkpoints/last/state.json
 check "the end is in a second epoch, and in a later window" \
     sh -c "grep -q '\"epoch\": 2' '$state' && grep -q '\"window\": [1-7]' '$state'"
 # shellcheck disable=SC2086
-train 0 "15 of them" "$dir/w2" $windows --tsv "$dir/both.tsv" --tsv "$dir/both.tsv" --after 15u --max-length 14
+train 0 "15 of them" "$dir/w2" $windows --tsv "$dir/both.tsv" --tsv "$dir/both.tsv" --after 15u --max-length 18
 # shellcheck disable=SC2086
 train 0 "25 more on one thread" "$dir/w2" $windows --tsv "$dir/both.tsv" --tsv "$dir/both.tsv" --after 40u \
-    --max-length 14 --cpu-threads 1
+    --max-length 18 --cpu-threads 1
 same_training "15 + 25 = 40 in windows" "$dir/w1" "$dir/w2"
-train 2 "another window" "$dir/w2" --mini-batch-words 300 --tsv "$dir/both.tsv" --tsv "$dir/both.tsv" --weights 1,0.5 --max-length 14
+train 2 "another window" "$dir/w2" --mini-batch-words 500 --tsv "$dir/both.tsv" --tsv "$dir/both.tsv" --weights 1,0.5 --max-length 18
 has "is refused" "$dir/err" "began with --shuffle-window 100, and now it is 262144"
 sed 's/"window": [0-9]*/"window": 8/' "$state" >"$dir/state" && mv "$dir/state" "$dir/w2/checkpoints/last/state.json"
 # shellcheck disable=SC2086
-train 1 "a window that no epoch has" "$dir/w2" $windows --tsv "$dir/both.tsv" --tsv "$dir/both.tsv" --max-length 14
+train 1 "a window that no epoch has" "$dir/w2" $windows --tsv "$dir/both.tsv" --tsv "$dir/both.tsv" --max-length 18
 has "is told" "$dir/err" "state.json: window 8 of an epoch that has 8"
 train 0 "an epoch of windows" "$dir/w3" --tsv "$dir/both.tsv" --shuffle-window 64 --after 1e
 has "sees all pairs" "$dir/w3/checkpoints/last/state.json" '"sentences": 512'
