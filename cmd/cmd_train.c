@@ -248,10 +248,10 @@ static int train(struct train_args *args)
     o->target_vocab = args->vocabs[1];
     o->f16 = !args->f32;
     o->stop = &stop_signal;
-    if (args.dry_run) {
+    if (args->dry_run) {
         const char *folder = getenv("TMPDIR");
         o->dry_run = folder != NULL && *folder != '\0' ? folder : "/tmp";
-        args.log = args.log_json = NULL; /* they often lie in the model folder */
+        args->log = args->log_json = NULL; /* they often lie in the model folder */
     }
 
     struct tfm_error err;

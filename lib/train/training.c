@@ -241,10 +241,10 @@ enum tfm_status training_init(struct training *t, const struct tfm_train_options
         TRY(breakdown_new(&t->breakdown, t->pool, err));
     breakdown_to(t->breakdown, PROFILE_READ);
     TRY(open_data(t, err));
-    breakdown_to(t->breakdown, PROFILE_OTHER);
     TRY(open_config(t, err));
     TRY(list_settings(t, err));
     TRY(t->has_resumed ? resume(t, err) : begin(t, err));
+    breakdown_to(t->breakdown, PROFILE_OTHER);
     return open_model(t, err);
 }
 

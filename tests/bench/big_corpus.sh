@@ -1,6 +1,7 @@
 #!/bin/sh
 # big_corpus.sh: a training on a corpus far larger than a window: time to the first update, and peak memory, beside those of
-# a training on a corpus of a hundred pairs; the vocabulary is given, since training one takes its own time. The corpus is generated, PAIRS pairs of made-up words.
+# a training on a corpus of 2,000 pairs; the vocabulary is given, since training one takes its own time. The corpus is
+# generated, PAIRS pairs of made-up words.
 #   PAIRS=5000000 UPDATES=3 sh tests/bench/big_corpus.sh
 set -eu
 cd "$(dirname "$0")/../.."
@@ -34,28 +35,26 @@ awk -v pairs="$pairs" -v en="$dir/en" -v de="$dir/de" 'BEGIN {
 echo "corpus: $pairs pairs, $(($(wc -c <"$dir/en") / 1000000)) + $(($(wc -c <"$dir/de") / 1000000)) MB"
 head -n 20000 "$dir/en" >"$dir/some.en"
 head -n 20000 "$dir/de" >"$dir/some.de"
-head -n 100 "$dir/en" >"$dir/few.en"
-head -n 100 "$dir/de" >"$dir/few.de"
+head -n 2000 "$dir/en" >"$dir/few.en"
+head -n 2000 "$dir/de" >"$dir/few.de"
 "$tfm" train -t "$dir/some.en" "$dir/some.de" -m "$dir/vocab" --vocab-size 4000 --after 1u --quiet
 
 # run NAME SRC TRG: seconds to the first update and the peak of memory
 run() {
-    begin=$(date +%s.%N)
-    "$tfm" train -t "$2" "$3" -m "$dir/$1" -v "$dir/vocab/vocab.spm" "$dir/vocab/vocab.spm" --max-length 60 \
-        --after "${updates}u" --disp-freq 1u 2>"$dir/log" &
-    pid=$!
-    first='' peak=0
-    while kill -0 $pid 2>/dev/null; do
-        kib=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' /proc/$pid/status 2>/dev/null) || kib=
-        [ -z "$kib" ] || peak=$kib
-        if [ -z "$first" ] && grep -q 'Up\. 1 ' "$dir/log"; then
-            first=$(date +%s.%N)
-        fi
-        sleep 0.02
-    done
-    wait $pid
-    awk -v name="$1" -v b="$begin" -v f="$first" -v kib="$peak" 'BEGIN {
-        printf "%s: first update after %.1f s, peak memory %.0f MiB\n", name, f - b, kib / 1024 }'
+    python3 - "$1" "$dir/log" "$tfm" train -t "$2" "$3" -m "$dir/$1" -v "$dir/vocab/vocab.spm" "$dir/vocab/vocab.spm" \
+        --max-length 60 --after "${updates}u" --disp-freq 1u <<'PY'
+import resource, subprocess, sys, time
+name, log, *command = sys.argv[1:]
+begin, first = time.time(), None
+with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as training, open(log, "w") as out:
+    for line in training.stderr:
+        out.write(line)
+        if first is None and "Up. 1 " in line:
+            first = time.time() - begin
+assert training.returncode == 0, open(log).read()
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+print(f"{name}: first update after {first:.1f} s, peak memory {peak:.0f} MiB")
+PY
 }
 run tiny "$dir/few.en" "$dir/few.de"
 run big "$dir/en" "$dir/de"

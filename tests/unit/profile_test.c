@@ -133,8 +133,9 @@ static void train(const char *folder, bool profile)
     struct tfm_train_options o;
     tfm_train_options_init(&o);
     o.model = check_path("%s", folder);
-    o.source = toy_file("en", 60, 1);
-    o.target = toy_file("de", 60, 2);
+    const struct tfm_corpus corpus = { .source = toy_file("en", 60, 1), .target = toy_file("de", 60, 2) };
+    o.corpora = &corpus;
+    o.n_corpora = 1;
     o.valid_source = toy_file("ven", 6, 3);
     o.valid_target = toy_file("vde", 6, 4);
     o.source_vocab = o.target_vocab = check_path("toy.spm");
