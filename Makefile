@@ -69,7 +69,7 @@ PRODUCTS := $(PROGRAM) $(BUILD)/libtfm.a $(BUILD)/libtfm.so
 
 # ---- targets ----
 
-.PHONY: all tests demo check check-long bench bench-train install deps deps-test format clean help FORCE
+.PHONY: all tests demo check check-long bench bench-train bench-kernels install deps deps-test format clean help FORCE
 .DELETE_ON_ERROR:
 
 all: $(PRODUCTS) ## build the program and the libraries (the default)
@@ -87,6 +87,9 @@ check-long: tests ## run the tests under sanitizers and valgrind too
 
 bench-train: all ## measure the speed of training against PyTorch and Marian
 	@TFM_BUILD=$(abspath $(BUILD)) sh tests/bench/train.sh
+
+bench-kernels: $(BUILD)/tests/bench/kernels ## measure the products of each tier against the most it can do
+	@$<
 
 bench: all ## measure speed
 	@for b in tests/bench/*.sh; do TFM_BUILD=$(abspath $(BUILD)) sh "$$b" || exit 1; done
@@ -215,6 +218,10 @@ $(FLOAT_TESTS): $(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(BUILD)/libtfm.a
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
 
 $(DOUBLE_TESTS): $(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(BUILD)/libtfm-double.a
+	@echo "  LINK $@"
+	$(Q)$(LINK) -o $@ $^ $(LIBS)
+
+$(BUILD)/tests/bench/kernels: $(BUILD)/tests/bench/kernels.o $(BUILD)/libtfm.a
 	@echo "  LINK $@"
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
 

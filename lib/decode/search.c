@@ -48,7 +48,8 @@ int search_limit(const struct search_options *options, int n_pieces)
 
 size_t search_scratch_base(const struct net *net)
 {
-    return sizeof(real) * TILE * (size_t)net->unembed.out + ROUNDING;
+    int d = net->config->d_model, f = net->config->ffn_dim;
+    return sizeof(real) * TILE * (size_t)net->unembed.out + linear_scratch(d > f ? d : f) + ROUNDING;
 }
 
 size_t search_scratch(const struct search_options *options, const struct net *net, int n_pieces)

@@ -13,9 +13,13 @@ void ffn_forward(real *y, struct ffn_acts *acts, const real *x, const struct ffn
     size_t size = (size_t)n * f, mark = arena_mark(run->arena);
     real *pre = ARENA_TAKE(run->arena, real, size);
     real *hidden = run->keep ? ARENA_TAKE(run->arena, real, size) : pre;
-    linear_forward(pre, x, &ffn->fc1, n, run);
-    tap_show(run->tap, ffn->prefix, ffn->layer, "fc1", -1, pre, n, f, f);
-    run->kern->act(hidden, pre, size, ffn->act);
+    if (run->keep || run->tap) { /* somebody wants to see what is before the activation function */
+        linear_forward(pre, x, &ffn->fc1, n, run);
+        tap_show(run->tap, ffn->prefix, ffn->layer, "fc1", -1, pre, n, f, f);
+        run->kern->act(hidden, pre, size, ffn->act);
+    } else {
+        linear_forward_act(hidden, x, &ffn->fc1, ffn->act, n, run);
+    }
     dropout_apply(hidden, keys, ffn->place, n, f, ffn->dropout, run);
     tap_show(run->tap, ffn->prefix, ffn->layer, "ffn.hidden", -1, hidden, n, f, f);
     linear_forward(y, hidden, &ffn->fc2, n, run);

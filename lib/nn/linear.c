@@ -5,9 +5,30 @@
  */
 #include "nn/linear.h"
 
-#include "num/gemm.h"
+#include <assert.h>
+#include <string.h>
 
-void linear_forward(real *y, const real *x, const struct linear *l, int n, const struct run *run)
+#include "num/gemm.h"
+#include "num/int8.h"
+
+#define BLOCK8 64 /* rows quantised at a time: they stay in the second cache while all panels pass by */
+
+/* Quantised block by block: what is known of a row is found in that row. */
+static void forward8(real *y, const real *x, const struct linear *l, bool relu, int n, const struct run *run)
+{
+    size_t mark = arena_mark(run->arena);
+    int block = n < BLOCK8 ? n : BLOCK8;
+    int8_t *q = ARENA_TAKE(run->arena, int8_t, (size_t)block * int8_stride(l->in));
+    real *q_scales = ARENA_TAKE(run->arena, real, block);
+    for (; n > 0; n -= block, x += (size_t)block * l->in, y += (size_t)block * l->out) {
+        block = n < block ? n : block;
+        run->kern->quantise(q, q_scales, x, block, l->in, l->in_scale);
+        run->kern->linear8(y, q, q_scales, l->packed8, l->scales, l->b, block, l->out, l->in, relu);
+    }
+    arena_reset(run->arena, mark);
+}
+
+static void forward(real *y, const real *x, const struct linear *l, int n, const struct run *run)
 {
     if (l->packed)
         run->kern->linear(y, x, l->packed, n, l->out, l->in);
@@ -15,7 +36,32 @@ void linear_forward(real *y, const real *x, const struct linear *l, int n, const
         gemm(y, l->out, x, l->in, 0, l->w, l->in, 1, n, l->out, l->in, 0);
     if (l->b)
         run->kern->bias(y, l->b, n, l->out);
+}
+
+void linear_forward(real *y, const real *x, const struct linear *l, int n, const struct run *run)
+{
+    if (l->packed8)
+        forward8(y, x, l, false, n, run);
+    else
+        forward(y, x, l, n, run);
     profile_product(run->profile, n, l->out, l->in);
+}
+
+void linear_forward_act(real *y, const real *x, const struct linear *l, enum kern_act act, int n,
+                        const struct run *run)
+{
+    if (l->packed8 && act == ACT_RELU) {
+        forward8(y, x, l, true, n, run);
+        profile_product(run->profile, n, l->out, l->in);
+        return;
+    }
+    linear_forward(y, x, l, n, run);
+    run->kern->act(y, y, (size_t)n * (size_t)l->out, act);
+}
+
+size_t linear_scratch(int in)
+{
+    return BLOCK8 * (int8_stride(in) + sizeof(real)) + 128;
 }
 
 void linear_backward(real *dx, bool add_dx, real *dw, real *db, const real *dy, const real *x,
@@ -31,6 +77,10 @@ void linear_backward(real *dx, bool add_dx, real *dw, real *db, const real *dy, 
 
 void linear_row(real *row, const struct linear *l, int out)
 {
+    if (l->packed8) {
+        int8_row(row, l->packed8, l->scales[out], out, l->in);
+        return;
+    }
     if (!l->packed) {
         const real *w = l->w + (size_t)out * l->in;
         for (int j = 0; j < l->in; j++)
@@ -40,6 +90,48 @@ void linear_row(real *row, const struct linear *l, int out)
     const real *panel = l->packed + (size_t)(out / KERN_PANEL) * l->in * KERN_PANEL + out % KERN_PANEL;
     for (int j = 0; j < l->in; j++)
         row[j] = panel[(size_t)j * KERN_PANEL];
+}
+
+/* Panels [in, 16] again. */
+static real *select_panels(const struct linear *l, const int *rows, int n, struct arena *arena)
+{
+    real *packed = ARENA_TAKE(arena, real, linear_packed_size(n, l->in));
+    memset(packed, 0, sizeof(real) * linear_packed_size(n, l->in));
+    for (int i = 0; i < n; i++) {
+        const real *from =
+            l->packed + (size_t)(rows[i] / KERN_PANEL) * l->in * KERN_PANEL + rows[i] % KERN_PANEL;
+        real *to = packed + (size_t)(i / KERN_PANEL) * l->in * KERN_PANEL + i % KERN_PANEL;
+        for (size_t j = 0; j < (size_t)l->in * KERN_PANEL; j += KERN_PANEL)
+            to[j] = from[j];
+    }
+    return packed;
+}
+
+static const real *select_values(const real *x, const int *rows, int n, struct arena *arena)
+{
+    if (!x)
+        return NULL;
+    real *chosen = ARENA_TAKE(arena, real, n);
+    for (int i = 0; i < n; i++)
+        chosen[i] = x[rows[i]];
+    return chosen;
+}
+
+void linear_select(struct linear *chosen, const struct linear *l, const int *rows, int n,
+                   const struct run *run)
+{
+    struct arena *arena = run->arena;
+    assert(l->packed || l->packed8);
+    *chosen = (struct linear){ .out = n, .in = l->in, .in_scale = l->in_scale };
+    chosen->b = select_values(l->b, rows, n, arena);
+    if (!l->packed8) {
+        chosen->packed = select_panels(l, rows, n, arena);
+        return;
+    }
+    int8_t *packed8 = ARENA_TAKE(arena, int8_t, int8_packed_size(n, l->in));
+    int8_select(packed8, l->packed8, rows, n, l->in);
+    chosen->packed8 = packed8;
+    chosen->scales = select_values(l->scales, rows, n, arena);
 }
 
 size_t linear_packed_size(int out, int in)

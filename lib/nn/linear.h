@@ -1,7 +1,7 @@
 /*
- * linear.h: one weight matrix [out, in] and bias; the only thing that multiplies by weights. Two forms: plain
- * rows (training, through BLAS) and packed panels (translation, through the kernels, where a row's result
- * depends on nothing but the row).
+ * linear.h: one weight matrix [out, in] and bias; the only thing that multiplies by weights. Three forms: plain
+ * rows (training, through BLAS) and, for translation through the kernels, packed panels of reals or of int8 with
+ * a scale for each row, where a row's result depends on nothing but the row.
  */
 #ifndef TFM_NN_LINEAR_H
 #define TFM_NN_LINEAR_H
@@ -10,13 +10,26 @@
 
 struct linear {
     int out, in;
-    const real *w;      /* [out, in], or NULL when packed */
-    const real *b;      /* [out], or NULL */
-    const real *packed; /* ceil(out / 16) panels [in, 16], zeros behind the last row; or NULL */
+    const real *w;         /* [out, in], or NULL when packed */
+    const real *b;         /* [out], or NULL */
+    const real *packed;    /* ceil(out / 16) panels [in, 16], zeros behind the last row; or NULL */
+    const int8_t *packed8; /* panels of int8 (num/int8.h), or NULL ... */
+    const real *scales;    /* ... and their scales [out] */
+    real in_scale;         /* int8: the scale of x, known beforehand; 0: max|x| / 127, row by row */
 };
 
 /* y [n, out] = x [n, in] w^T + b */
 void linear_forward(real *y, const real *x, const struct linear *l, int n, const struct run *run);
+/* y = act(x w^T + b) */
+void linear_forward_act(real *y, const real *x, const struct linear *l, enum kern_act act, int n,
+                        const struct run *run);
+/* Scratch that the two take at most: of the largest `in` of all linears. */
+size_t linear_scratch(int in);
+
+/* A linear of n chosen rows of w and b, in any order, packed anew into the run's arena: once for many products, as
+ * with a shortlist of the words that can follow. l is packed. */
+void linear_select(struct linear *chosen, const struct linear *l, const int *rows, int n,
+                   const struct run *run);
 
 /* dx [n, in] = dy w (overwritten, or += with add_dx; NULL: not wanted); dw [out, in] += dy^T x; db [out] +=
  * sum of dy. */

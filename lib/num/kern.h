@@ -73,6 +73,14 @@ struct kern {
      * paper's section 2, at its end). */
     void (*adam)(real *w, real *m, real *v, const real *g, size_t n, real g_scale, real beta1, real beta2,
                  real step, real eps, real decay);
+
+    /* Quantises rows: q [n, int8_stride(d)] in [-127, 127] as this tier stores them, x = scale * q; scale = max|x| /
+     * 127 row by row, or `fixed` where that is not 0. */
+    void (*quantise)(int8_t *q, real *scales, const real *x, int n, int d, real fixed);
+    /* y [n, out] = q_scale * scale * (q [n, in] times packed panels (num/int8.h)) + bias, not below 0 with relu.
+     * scales [out]; bias [out] or NULL. */
+    void (*linear8)(real *y, const int8_t *q, const real *q_scales, const int8_t *panels, const real *scales,
+                    const real *bias, int n, int out, int in, bool relu);
 };
 
 extern const struct kern kern_ref, kern_avx2, kern_vnni;

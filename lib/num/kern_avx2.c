@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "num/int8.h"
 #include "num/kern.h"
 
 #define KERN_TABLE kern_avx2
@@ -121,6 +122,74 @@ static inline real V_sum(V x)
     __m128 s4 = _mm_add_ps(_mm256_castps256_ps128(s8), _mm256_extractf128_ps(s8, 1));
     __m128 s2 = _mm_add_ps(s4, _mm_movehl_ps(s4, s4));
     return _mm_cvtss_f32(_mm_add_ss(s2, _mm_shuffle_ps(s2, s2, 1)));
+}
+
+static inline real V_most(V x)
+{
+    __m256 m8 = _mm256_max_ps(x.a, x.b);
+    __m128 m4 = _mm_max_ps(_mm256_castps256_ps128(m8), _mm256_extractf128_ps(m8, 1));
+    __m128 m2 = _mm_max_ps(m4, _mm_movehl_ps(m4, m4));
+    return _mm_cvtss_f32(_mm_max_ss(m2, _mm_shuffle_ps(m2, m2, 1)));
+}
+
+/* ---- int8: vpmaddubsw multiplies unsigned by signed, so the weight's sign goes to the activation; two products
+ * are at most 2 * 127^2, which 16 bits hold ---- */
+
+#define INT8_ROWS 4
+#define INT8_COLS 1
+#define INT8_MAX_ROWS 4
+#define INT8_MAX_COLS 4
+
+typedef struct {
+    __m256i a, b;
+} I;
+
+typedef struct {
+    __m256i a, b;
+} W;
+
+typedef __m256i X;
+
+static inline I I_start(const int8_t *panel)
+{
+    (void)panel;
+    I zero = { _mm256_setzero_si256(), _mm256_setzero_si256() };
+    return zero;
+}
+
+static inline W W_load(const int8_t *p)
+{
+    W w = { _mm256_loadu_si256((const __m256i *)p), _mm256_loadu_si256((const __m256i *)(p + 32)) };
+    return w;
+}
+
+static inline X X_load(const int8_t *p)
+{
+    int32_t x;
+    memcpy(&x, p, sizeof(x));
+    return _mm256_set1_epi32(x);
+}
+
+static inline __m256i dot_8(__m256i sum, __m256i x, __m256i w)
+{
+    __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+
+static inline I I_dot(I sum, X x, W w)
+{
+    I r = { dot_8(sum.a, x, w.a), dot_8(sum.b, x, w.b) };
+    return r;
+}
+
+static inline V V_of(I sum) { return V_pair(_mm256_cvtepi32_ps(sum.a), _mm256_cvtepi32_ps(sum.b)); }
+
+/* To nearest even, as the control register has it. */
+static inline void Q_store(int8_t *p, V x)
+{
+    __m256i q = _mm256_packs_epi32(_mm256_cvtps_epi32(x.a), _mm256_cvtps_epi32(x.b));
+    q = _mm256_permute4x64_epi64(q, 0xd8);
+    _mm_storeu_si128((__m128i *)p, _mm_packs_epi16(_mm256_castsi256_si128(q), _mm256_extracti128_si256(q, 1)));
 }
 
 #include "num/kern_body.h"

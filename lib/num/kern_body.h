@@ -414,6 +414,8 @@ static void body_adam(real *w, real *m, real *v, const real *g, size_t n, real g
     }
 }
 
+#include "num/kern_int8.h"
+
 const struct kern KERN_TABLE = {
     .gemm = body_gemm,
     .linear = body_linear,
@@ -434,4 +436,6 @@ const struct kern KERN_TABLE = {
     .act_backward = body_act_backward,
     .dropout = body_dropout,
     .adam = body_adam,
+    .quantise = body_quantise,
+    .linear8 = body_linear8,
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "num/int8.h"
 #include "num/kern.h"
 
 #define KERN_TABLE kern_ref
@@ -74,6 +75,7 @@ V_BINARY(V_sub, a.v[l] - b.v[l])
 V_BINARY(V_mul, a.v[l] * b.v[l])
 V_BINARY(V_div, a.v[l] / b.v[l])
 V_BINARY(V_max, a.v[l] > b.v[l] ? a.v[l] : b.v[l])
+V_BINARY(V_min, a.v[l] < b.v[l] ? a.v[l] : b.v[l])
 
 static inline V V_fma(V a, V b, V c)
 {
@@ -89,8 +91,6 @@ static inline V V_sqrt(V a)
 }
 
 #ifndef REAL_IS_DOUBLE /* for V_exp, which is libm's in double */
-V_BINARY(V_min, a.v[l] < b.v[l] ? a.v[l] : b.v[l])
-
 static inline V V_round(V a)
 {
     LANES a.v[l] = (real)rint((double)a.v[l]);
@@ -118,6 +118,74 @@ static inline real V_sum(V a)
         for (int l = 0; l < step; l++)
             a.v[l] += a.v[l + step];
     return a.v[0];
+}
+
+static inline real V_most(V a)
+{
+    real most = a.v[0];
+    for (int l = 1; l < 16; l++)
+        most = a.v[l] > most ? a.v[l] : most;
+    return most;
+}
+
+/* ---- int8 ---- */
+
+#define INT8_ROWS 2
+#define INT8_COLS 1
+#define INT8_MAX_ROWS 2
+#define INT8_MAX_COLS 1
+
+typedef struct {
+    int32_t v[16];
+} I;
+
+typedef struct {
+    int8_t v[16][4];
+} W;
+
+typedef struct {
+    int8_t v[4];
+} X;
+
+static inline I I_start(const int8_t *panel)
+{
+    (void)panel;
+    I zero = { { 0 } };
+    return zero;
+}
+
+static inline W W_load(const int8_t *p)
+{
+    W w;
+    memcpy(&w, p, sizeof(w));
+    return w;
+}
+
+static inline X X_load(const int8_t *p)
+{
+    X x;
+    memcpy(&x, p, sizeof(x));
+    return x;
+}
+
+static inline I I_dot(I sum, X x, W w)
+{
+    LANES for (int j = 0; j < 4; j++)
+        sum.v[l] += x.v[j] * w.v[l][j];
+    return sum;
+}
+
+static inline V V_of(I sum)
+{
+    V r;
+    LANES r.v[l] = (real)sum.v[l];
+    return r;
+}
+
+static inline void Q_store(int8_t *p, V a)
+{
+    for (int l = 0; l < 16; l++)
+        p[l] = (int8_t)rint((double)a.v[l]);
 }
 
 #include "num/kern_body.h"
