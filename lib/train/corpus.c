@@ -1,8 +1,8 @@
 /*
- * corpus.c: tokenises pairs of lines on all threads and keeps the ids. A block of pairs is cut into slices that
- * are encoded side by side, each into lists of its own, and appended in order; so the corpus is the same
- * whatever the number of threads. Pairs that are empty on a side, too long or too unequal are counted and left
- * out. </s> is not stored: corpus_copy adds it.
+ * corpus.c: tokenises pairs of lines on all threads and keeps the ids. A block of pairs is cut into slices
+ * that are encoded side by side, each into lists of its own, and appended in order; so the corpus is the same
+ * whatever the number of threads. Pairs that are empty on a side, too long or too unequal are counted and
+ * left out. </s> is not stored: corpus_copy adds it.
  */
 #include "train/corpus.h"
 

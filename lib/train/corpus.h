@@ -40,9 +40,10 @@ void corpus_clear(struct corpus *corpus); /* empty again; keeps its memory */
 /* Tokenises a block of pairs on the pool and appends it. */
 enum tfm_status corpus_add(struct corpus *corpus, const struct text_block *block, struct pool *pool,
                            struct tfm_error *err);
-/* Replaces a corpus by another, base, with the same pairs in other segmentations (text/sample.h): side s is drawn
- * with alpha[s], and stays as it is where that is 0. Which ones is a function of the key and of the pairs'
- * places. A side that would grow beyond max_length stays as well. The corpus has no max_ratio. */
+
+/* Replaces a corpus by another, base, with the same pairs in other segmentations (text/sample.h): side s is
+ * drawn with alpha[s], and stays as it is where that is 0. Which ones is a function of the key and of the
+ * pairs' places. A side that would grow beyond max_length stays as well. The corpus has no max_ratio. */
 enum tfm_status corpus_sample(struct corpus *corpus, const struct corpus *base, const float alpha[2],
                               uint64_t key, struct pool *pool, struct tfm_error *err);
 

@@ -1,5 +1,5 @@
 /*
- * place.c: leads a training through its epochs: from batch to batch, from window to window, from pass to pass.
+ * place.c: leads a training through its epochs: from batch to batch, from window to window, pass to pass.
  * The place is the state's (epoch, window, batch); from it follow the pairs of the next batch and how many
  * epochs are done, counted in pairs as they are read: a window of which half of the kept pairs were trained
  * on counts as half done.

@@ -1,6 +1,6 @@
 /*
- * training.c: opens a training: options, checkpoints, corpora, vocabularies, model, optimiser, in the order in
- * which a mistake is found soonest. A training that the folder holds already goes on: with its vocabularies,
+ * training.c: opens a training: options, checkpoints, corpora, vocabularies, model, optimiser, in the order
+ * in which a mistake is found soonest. A training that the folder holds already goes on: with its vocabularies,
  * its lanes and its last checkpoint, after a check that whatever decides its digits is as it was.
  */
 #include "train/training.h"

@@ -1,8 +1,8 @@
 /*
  * vocab.c: where a training's vocabularies come from. Given ones are copied byte for byte; a training that goes
  * on has those in its folder; else SentencePiece learns them from the corpora, both sides jointly for tied
- * embeddings. For that it is given plain text, about a million pairs taken from all over the corpora in blocks
- * of lines (or all pairs, where there are no more), whatever the weights.
+ * embeddings. For that it is given plain text, about a million pairs taken from all over the corpora in
+ * blocks of lines (or all pairs, where there are no more), whatever the weights.
  */
 #include "train/vocab.h"
 

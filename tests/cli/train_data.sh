@@ -88,11 +88,12 @@ has "all is told" "$dir/err" "short.tsv, line 513: found 2 columns, expected at 
 untrained "a line with too few columns" "$dir/x"
 { cat "$dir/both.tsv"; printf 'the dog sees a red door.\tHund\n'; } >"$dir/unequal.tsv"
 train 0 "an unequal pair" "$dir/c3" --tsv "$dir/unequal.tsv" --max-length-ratio 3 --after 1u
-has "is left out and counted" "$dir/err" "corpus: 512 of 513 pairs.*, 1 over 3 times as long as the other side (--max-length-ratio)"
+has "is left out and counted" "$dir/err" \
+    "corpus: 512 of 513 pairs.*, 1 over 3 times as long as the other side (--max-length-ratio)"
 
 # ---- windows ----
 
-windows="--shuffle-window 100 --weights 1,0.5 --mini-batch-words 500"
+windows="--shuffle-window 100 --weights 1,0.5 --mini-batch-words 500 --source-sampling 0.3"
 # shellcheck disable=SC2086
 train 0 "40 updates in windows" "$dir/w1" $windows --tsv "$dir/both.tsv" --tsv "$dir/both.tsv" --after 40u \
     --max-length 18
@@ -107,12 +108,18 @@ train 0 "15 of them" "$dir/w2" $windows --tsv "$dir/both.tsv" --tsv "$dir/both.t
 train 0 "25 more on one thread" "$dir/w2" $windows --tsv "$dir/both.tsv" --tsv "$dir/both.tsv" --after 40u \
     --max-length 18 --cpu-threads 1
 same_training "15 + 25 = 40 in windows" "$dir/w1" "$dir/w2"
-train 2 "another window" "$dir/w2" --mini-batch-words 500 --tsv "$dir/both.tsv" --tsv "$dir/both.tsv" --weights 1,0.5 --max-length 18
-has "is refused" "$dir/err" "began with --shuffle-window 100, and now it is 262144"
+# shellcheck disable=SC2086
+train 2 "another window" "$dir/w2" $windows --shuffle-window 200 --tsv "$dir/both.tsv" --tsv "$dir/both.tsv" \
+    --max-length 18
+has "is refused" "$dir/err" "began with --shuffle-window 100, and now it is 200"
 sed 's/"window": [0-9]*/"window": 8/' "$state" >"$dir/state" && mv "$dir/state" "$dir/w2/checkpoints/last/state.json"
 # shellcheck disable=SC2086
 train 1 "a window that no epoch has" "$dir/w2" $windows --tsv "$dir/both.tsv" --tsv "$dir/both.tsv" --max-length 18
 has "is told" "$dir/err" "state.json: window 8 of an epoch that has 8"
+train 0 "a dry run of windows" "$dir/dry" --tsv "$dir/both.tsv" --shuffle-window 64 --dry-run
+check "counts the updates of the whole pass" \
+    awk '/updates: about/ { n = $0; sub(/.*about /, "", n); split(n, w, " "); ok = w[1] * 200 > w[5] && w[5] > 7000 && w[5] < 12000 }
+        END { exit !ok }' "$dir/err"
 train 0 "an epoch of windows" "$dir/w3" --tsv "$dir/both.tsv" --shuffle-window 64 --after 1e
 has "sees all pairs" "$dir/w3/checkpoints/last/state.json" '"sentences": 512'
 is "is one epoch" "$(sed -n 's/.*"epochs": \([0-9.]*\).*/\1/p' "$dir/w3/config.json")" 1.0
