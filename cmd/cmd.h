@@ -11,6 +11,7 @@ enum { EXIT_USAGE = 2, EXIT_SIGNAL = 128 };
 
 int cmd_train(int argc, char **argv);
 int cmd_translate(int argc, char **argv);
+int cmd_score(int argc, char **argv);
 int cmd_inspect(int argc, char **argv);
 
 /* Writes the sentence that says what went wrong and returns `status`, as functions of the library do. */

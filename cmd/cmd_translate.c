@@ -4,6 +4,7 @@
  * through the code.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cmd.h"
 #include "find_model.h"
@@ -18,6 +19,7 @@ struct translate_args {
     struct tfm_translate_options options;
     struct translate_style style;
     const char *model, *input, *output, *output_dir, *suffix, *cpu;
+    const char *sampling[2]; /* how, and a number */
     unsigned format;
     int n_best; /* -1: not given; 0: as many as the beam holds */
 };
@@ -45,8 +47,26 @@ static const struct option_spec options[] = {
     { .name = "max-length-factor", FIELD(options.max_length_factor), .argument = "X", .min = 0, .max = 100,
       .help = "at most X times as many target pieces as source pieces, and 10 more" },
     { .name = "max-length", FIELD(options.max_length), .argument = "N", .min = 1, .max = 10000,
-      .help = "source pieces translated in one go; a longer line is cut at words and joined again" },
+      .help = "source pieces translated in one go; a longer line is cut where a sentence, a clause or a word "
+              "ends, and joined again" },
+    { .name = "max-length-crop", FIELD(options.max_length_crop),
+      .help = "leave out the rest of a longer line instead" },
+    { .name = "min-length", FIELD(options.min_length), .argument = "N", .min = 0, .max = 10000,
+      .help = "at least so many target pieces" },
     { .name = "allow-unk", FIELD(options.allow_unk), .help = "let the unknown piece be produced" },
+    { .name = "no-repeat-ngram-size", FIELD(options.no_repeat_ngram_size), .argument = "N", .min = 0,
+      .max = 10000, .help = "let no N pieces come twice in a translation; 0: off" },
+    { .name = "repetition-penalty", FIELD(options.repetition_penalty), .argument = "X", .min = 0.01,
+      .max = 100, .help = "make pieces that came before less probable; 1: off" },
+    { .name = "force-decode", FIELD(style.force_decode),
+      .help = "a line holds, behind a tab, what its translation begins with" },
+    { .help = "Sampling" },
+    { .name = "output-sampling", FIELD(sampling), .argument = "full|topk|topp N", .bare = "",
+      .help = "draw each piece: from all, from the N best (10), or from those with the probability N (0.9) "
+              "together" },
+    { .name = "temperature", FIELD(options.temperature), .argument = "X", .min = 0.01, .max = 100,
+      .help = "logits are divided by it before drawing" },
+    { .name = "seed", FIELD(options.seed), .argument = "N", .help = "of drawing" },
     { .help = "Output" },
     { .name = "n-best", FIELD(n_best), .argument = "N", .bare = "0", .min = 0, .max = 64, .standard = "",
       .help = "print the N best hypotheses of each line with scores, in Marian's format; without N as "
@@ -60,6 +80,8 @@ static const struct option_spec options[] = {
     { .help = "Machine" },
     { .name = "mini-batch", FIELD(options.mini_batch), .argument = "N", .min = 1, .max = 10000,
       .help = "sentences decoded together by a worker" },
+    { .name = "maxi-batch", FIELD(style.maxi_batch), .argument = "N", .min = 1, .max = 1000,
+      .help = "so many times --mini-batch lines of a file are read and sorted by length in one go" },
     { .name = "cpu-threads", FIELD(options.threads), .argument = "N", .min = 0, .max = 1024,
       .standard = "0, one a core", .help = "workers" },
     { .name = "cpu", FIELD(cpu), .argument = "TIER", .standard = "auto", .help = OPTION_CPU_HELP },
@@ -70,7 +92,7 @@ static const struct option_spec options[] = {
 static void set_defaults(void *fields)
 {
     struct translate_args *args = fields;
-    *args = (struct translate_args){ .n_best = -1 };
+    *args = (struct translate_args){ .n_best = -1, .style.maxi_batch = 32 };
     tfm_translate_options_init(&args->options);
 }
 
@@ -91,6 +113,48 @@ struct work {
     struct targets targets; /* with --output-dir */
 };
 
+/* Reads --output-sampling. */
+static int set_sampling(struct translate_args *args)
+{
+    static const char *const names[] = { "full", "topk", "topp", "nucleus" };
+    static const enum tfm_sampling kinds[] = { TFM_SAMPLING_FULL, TFM_SAMPLING_TOPK, TFM_SAMPLING_TOPP,
+                                               TFM_SAMPLING_TOPP };
+    const char *kind = args->sampling[0], *number = args->sampling[1];
+    struct tfm_translate_options *o = &args->options;
+    if (kind == NULL)
+        return OPTIONS_GO_ON;
+    for (int i = 0; i < 4; i++)
+        if (strcmp(kind, names[i]) == 0)
+            o->output_sampling = kinds[i];
+    double value = *number != '\0' ? atof(number) : 0;
+    switch (o->output_sampling) {
+    case TFM_SAMPLING_NONE:
+        return options_wrong(&table, "option --output-sampling: found '%s', expected full, topk or topp",
+                             kind);
+    case TFM_SAMPLING_FULL:
+        if (*number != '\0')
+            return options_wrong(&table, "option --output-sampling full takes no number, found '%s'", number);
+        break;
+    case TFM_SAMPLING_TOPK:
+        if (*number != '\0' && (value < 1 || value > 1e9 || value != (int)value))
+            return options_wrong(&table,
+                                 "option --output-sampling topk: found '%s', expected a whole number, "
+                                 "at least 1",
+                                 number);
+        o->sampling_top_k = *number != '\0' ? (int)value : o->sampling_top_k;
+        break;
+    case TFM_SAMPLING_TOPP:
+        if (*number != '\0' && (value < 1e-6 || value > 1))
+            return options_wrong(&table,
+                                 "option --output-sampling topp: found '%s', expected a number above 0, "
+                                 "at most 1",
+                                 number);
+        o->sampling_top_p = *number != '\0' ? (float)value : o->sampling_top_p;
+        break;
+    }
+    return OPTIONS_GO_ON;
+}
+
 static int check_arguments(const struct work *work)
 {
     const struct translate_args *args = work->args;
@@ -98,7 +162,7 @@ static int check_arguments(const struct work *work)
         return options_wrong(&table, "option --suffix is for --output-dir, which is missing");
     if (args->output_dir != NULL && args->output != NULL)
         return options_wrong(&table, "found both --output and --output-dir, expected one of them");
-    if (args->n_best > args->options.beam_size)
+    if (args->n_best > args->options.beam_size && args->options.output_sampling == TFM_SAMPLING_NONE)
         return options_wrong(&table, "option --n-best: found %d, expected at most the beam size, %d",
                              args->n_best, args->options.beam_size);
     for (int i = 0; i < work->n && args->output_dir == NULL; i++) {
@@ -199,8 +263,9 @@ int cmd_translate(int argc, char **argv)
         work.inputs = &single;
         work.n = 1;
     }
-    if ((status = check_arguments(&work)) != OPTIONS_GO_ON)
+    if ((status = set_sampling(&args)) != OPTIONS_GO_ON || (status = check_arguments(&work)) != OPTIONS_GO_ON)
         return status;
+    args.style.window_lines = (size_t)args.style.maxi_batch * (size_t)args.options.mini_batch;
     struct tfm_error err;
     if (args.output_dir != NULL &&
         targets_init(&work.targets, args.output_dir, args.suffix, work.inputs, work.n, &err) != TFM_OK)

@@ -310,8 +310,15 @@ static const char *next_value(struct parser *p, const struct given *given)
 
 static int parse_pair(struct parser *p, const struct given *given, const char **pair)
 {
+    const char *bare = given->spec->bare; /* of the second value, a number */
+    double number;
     pair[0] = given->joined != NULL ? given->joined : next_value(p, given);
-    pair[1] = pair[0] != NULL ? next_value(p, given) : NULL;
+    if (pair[0] == NULL)
+        return EXIT_USAGE;
+    if (bare != NULL && (p->next == p->argc || !parse_double(p->argv[p->next], &number)))
+        pair[1] = bare;
+    else
+        pair[1] = next_value(p, given);
     return pair[1] != NULL ? OPTIONS_GO_ON : EXIT_USAGE;
 }
 

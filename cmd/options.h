@@ -20,7 +20,7 @@ enum option_kind {
     OPTION_FLOAT,
     OPTION_DOUBLE,
     OPTION_STRING,   /* with '|' in its argument's name: one of the words between the bars */
-    OPTION_PAIR,     /* two strings, given one after the other */
+    OPTION_PAIR,     /* two strings, given one after the other; with `bare` the second one may lack */
     OPTION_ENUM,     /* the words between the bars are the enumerators, from 0 on */
     OPTION_INTERVAL, /* an amount of training: 10e, 100Ku, 1Gt */
     OPTION_CORPUS,   /* a corpus more: two files or one, as the argument's name has two words or one */

@@ -76,6 +76,11 @@ static int print_words(const char *text, int column)
     return column;
 }
 
+static bool may_lack_value(const struct option_spec *spec)
+{
+    return spec->bare != NULL && spec->kind != OPTION_PAIR;
+}
+
 static void print_option(const struct option_spec *spec, const void *defaults)
 {
     char letter[] = "    ";
@@ -83,8 +88,8 @@ static void print_option(const struct option_spec *spec, const void *defaults)
         snprintf(letter, sizeof(letter), "-%c, ", spec->letter);
     const char *argument = spec->argument != NULL ? spec->argument : "";
     int column = printf("  %.4s--%s", letter, spec->name);
-    column += spec->bare != NULL ? printf(" [%s]", argument)
-                                 : printf("%s%s", *argument != '\0' ? " " : "", argument);
+    column += may_lack_value(spec) ? printf(" [%s]", argument)
+                                   : printf("%s%s", *argument != '\0' ? " " : "", argument);
     if (column + 2 > HELP_INDENT)
         printf("\n%*s", HELP_INDENT, "");
     else
@@ -118,8 +123,8 @@ void options_list(const struct option_table *table, const void *defaults)
         char standard[100];
         format_default(spec, defaults, standard, sizeof(standard));
         printf("%s\t%c\t%s%s%s\t%s\t%s\n", spec->name, spec->letter != '\0' ? spec->letter : '-',
-               spec->bare != NULL ? "[" : "", spec->argument != NULL ? spec->argument : "-",
-               spec->bare != NULL ? "]" : "", standard[0] != '\0' ? standard : "-",
+               may_lack_value(spec) ? "[" : "", spec->argument != NULL ? spec->argument : "-",
+               may_lack_value(spec) ? "]" : "", standard[0] != '\0' ? standard : "-",
                spec->alias != NULL ? spec->alias : "-");
     }
 }

@@ -22,6 +22,7 @@ struct command {
 static const struct command commands[] = {
     { "train", cmd_train, "train a model on parallel text, or go on with a training" },
     { "translate", cmd_translate, "translate text line by line" },
+    { "score", cmd_score, "score given translations" },
     { "inspect", cmd_inspect, "show what a model is made of, and its attention" },
 };
 

@@ -11,18 +11,36 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WINDOW_LINES = 2000, WINDOW_BYTES = 1 << 20 };
+enum {
+    WINDOW_BYTES = 1 << 20
+};
 
 struct window {
-    char *text[WINDOW_LINES];
-    long number[WINDOW_LINES]; /* of the line in its file */
-    size_t n, bytes;
+    char **text, **prefix; /* [n] prefixes lie behind the texts; NULL where there is none */
+    long *number;          /* of the line in its file */
+    size_t n, size, bytes;
     bool is_last; /* the file ends behind it */
 };
 
 static const char *shown_path(const char *path)
 {
     return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
+static bool window_init(struct window *w, size_t size)
+{
+    *w = (struct window){ .size = size };
+    w->text = calloc(size, sizeof(*w->text));
+    w->prefix = calloc(size, sizeof(*w->prefix));
+    w->number = calloc(size, sizeof(*w->number));
+    return w->text != NULL && w->prefix != NULL && w->number != NULL;
+}
+
+static void window_release(struct window *w)
+{
+    free(w->text);
+    free(w->prefix);
+    free(w->number);
 }
 
 static void clear_window(struct window *w)
@@ -52,9 +70,12 @@ static enum tfm_status fill_window(struct window *w, struct tfm_lines *lines, bo
         w->text[w->n] = strdup(line.text);
         if (w->text[w->n] == NULL)
             return cmd_error(err, TFM_ENOMEM, "%s: line %ld: no memory", shown_path(path), line.number);
+        w->prefix[w->n] = job->style->force_decode ? strchr(w->text[w->n], '\t') : NULL;
+        if (w->prefix[w->n] != NULL)
+            *w->prefix[w->n]++ = '\0';
         w->number[w->n++] = line.number;
         w->bytes += strlen(line.text);
-    } while (w->n < WINDOW_LINES && w->bytes < WINDOW_BYTES && !tfm_lines_would_wait(lines));
+    } while (w->n < w->size && w->bytes < WINDOW_BYTES && !tfm_lines_would_wait(lines));
     return TFM_OK;
 }
 
@@ -64,6 +85,9 @@ static void note_result(const struct translation_job *job, const char *path, lon
     if (t->n_parts > 1 && !job->style->quiet)
         fprintf(stderr, "%s: %s: line %ld: longer than --max-length, translated in %d parts\n", job->command,
                 shown_path(path), number, t->n_parts);
+    if (t->cropped && !job->style->quiet)
+        fprintf(stderr, "%s: %s: line %ld: longer than --max-length, cropped\n", job->command,
+                shown_path(path), number);
     if (t->limited && job->style->verbose)
         fprintf(stderr, "%s: %s: line %ld: ended by the length limit (--max-length-factor)\n", job->command,
                 shown_path(path), number);
@@ -75,12 +99,17 @@ static enum tfm_status translate_window(struct translation_job *job, const struc
     const struct tfm_translation *result;
     struct timespec start, end;
     clock_gettime(CLOCK_MONOTONIC, &start);
-    enum tfm_status status = tfm_translate(job->translator, (const char *const *)w->text, w->n, &result, err);
+    enum tfm_status status = tfm_translate_forced(job->translator, (const char *const *)w->text,
+                                                  (const char *const *)w->prefix, w->n, &result, err);
     if (status != TFM_OK)
         return status;
     clock_gettime(CLOCK_MONOTONIC, &end);
     job->seconds += (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
     for (size_t i = 0; i < w->n; i++) {
+        if (result[i].n_hypotheses == 0)
+            return cmd_error(err, TFM_EFORMAT,
+                             "%s: line %ld: what is forced on it is longer than --max-length",
+                             shown_path(path), w->number[i]);
         print_translation(out->file, &job->style->print, job->model, job->n_lines++ - job->first_line,
                           &result[i]);
         note_result(job, path, w->number[i], &result[i]);
@@ -95,9 +124,9 @@ enum tfm_status translate_file(struct translation_job *job, const char *path, st
     enum tfm_status status = tfm_lines_open(&lines, path, err);
     if (status != TFM_OK)
         return status;
-    struct window *w = calloc(1, sizeof(*w));
-    if (w == NULL)
-        status = cmd_error(err, TFM_ENOMEM, "no memory for %d lines", WINDOW_LINES);
+    struct window window, *w = &window;
+    if (!window_init(w, job->style->window_lines))
+        status = cmd_error(err, TFM_ENOMEM, "no memory for %zu lines", job->style->window_lines);
     if (strcmp(path, "-") == 0 && isatty(STDIN_FILENO) && isatty(STDERR_FILENO) && !job->style->quiet)
         fprintf(stderr, "%s: type text, a sentence a line; Ctrl-D ends it\n", job->command);
     bool all_utf8 = true;
@@ -110,7 +139,7 @@ enum tfm_status translate_file(struct translation_job *job, const char *path, st
         }
         clear_window(w);
     }
-    free(w);
+    window_release(w);
     tfm_lines_free(lines);
     return status;
 }

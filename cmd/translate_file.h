@@ -9,8 +9,11 @@
 
 struct translate_style {
     struct print_style print;
-    bool quiet;   /* no notes about single lines */
-    bool verbose; /* also the length limits that were met */
+    bool quiet;        /* no notes about single lines */
+    bool verbose;      /* also the length limits that were met */
+    bool force_decode; /* lines hold, behind a tab, what their translation begins with */
+    int maxi_batch;
+    size_t window_lines; /* read in one go, at most */
 };
 
 struct translation_job {

@@ -99,14 +99,33 @@ TFM_API const char *tfm_target_piece(const struct tfm_model *model, int id);
 
 /* ---- translation ---- */
 
+enum tfm_sampling {
+    TFM_SAMPLING_NONE, /* beam search */
+    TFM_SAMPLING_FULL, /* each piece is drawn from the whole distribution */
+    TFM_SAMPLING_TOPK, /* from the sampling_top_k most probable pieces (Fan et al. 2018) */
+    TFM_SAMPLING_TOPP, /* from the fewest pieces with sampling_top_p together (Holtzman et al. 2020) */
+};
+
 struct tfm_translate_options {
     int beam_size;           /* hypotheses kept a step; 1 is greedy search. Default 5 */
     float normalize;         /* finished hypotheses rank by score / length^normalize; 0: the sum. Default 1 */
     float max_length_factor; /* target pieces at most: factor * source pieces + 10. Default 3 */
-    int max_length;          /* source pieces translated in one go; a longer line is cut at words, translated
-                                in parts and joined again. Default 500 */
-    int n_best;              /* hypotheses returned a line, at most beam_size. Default 1 */
+    int max_length;          /* source pieces translated in one go; a longer line is cut behind the end of a
+                                sentence or a clause, or at a word, translated in parts and joined again.
+                                Default 500 */
+    bool max_length_crop;    /* leave out the rest of a longer line instead. Default false */
+    int min_length;          /* target pieces at least. Default 0 */
+    int n_best;              /* hypotheses returned a line, at most beam_size; samples when drawing. Default 1 */
     bool allow_unk;          /* may produce the unknown piece. Default false */
+    int no_repeat_ngram_size; /* no n-gram of so many pieces comes twice in a translation; 0: off. Default 0 */
+    float repetition_penalty; /* x > 1: the logit l of a piece that has come already is l / x, or l * x where it
+                                is negative (Keskar et al. 2019). Scores are those of what results. Default 1 */
+    enum tfm_sampling output_sampling; /* Default TFM_SAMPLING_NONE */
+    int sampling_top_k;      /* Default 10 */
+    float sampling_top_p;    /* Default 0.9 */
+    float temperature;       /* logits are divided by it before drawing; scores are the model's. Default 1 */
+    uint64_t seed;           /* of drawing. What is drawn depends on it, on the model, on the line and on how
+                                many lines the translator was given before, and on nothing else. Default 1 */
     int mini_batch;          /* sentences decoded together by a worker. Default 64 */
     int threads;             /* workers; 0 is one a core. Default 0 */
 };
@@ -121,10 +140,12 @@ struct tfm_hypothesis {
 };
 
 struct tfm_translation {
-    int n_hypotheses; /* >= 1; best first. A blank line has one empty hypothesis */
+    int n_hypotheses; /* best first. A blank line has one empty hypothesis; 0 only where what was to be forced, or
+                         a pair to score, has more than max_length pieces */
     const struct tfm_hypothesis *hypotheses;
     bool limited; /* the length limit ended the best hypothesis */
     int n_parts;  /* > 1: the line was longer than max_length and translated in parts */
+    bool cropped; /* the line was longer than max_length and its rest left out */
 };
 
 struct tfm_translator;
@@ -140,6 +161,18 @@ TFM_API void tfm_translator_free(struct tfm_translator *translator);
  * does not depend on the other lines, on the batch size, on the number of threads or on the CPU. */
 TFM_API enum tfm_status tfm_translate(struct tfm_translator *translator, const char *const *lines, size_t n,
                                       const struct tfm_translation **result, struct tfm_error *err);
+
+/* The same, where the translation of line i begins with the pieces of prefixes[i] (NULL or "": with anything);
+ * what follows may go on with its last word. */
+TFM_API enum tfm_status tfm_translate_forced(struct tfm_translator *translator, const char *const *lines,
+                                             const char *const *prefixes, size_t n,
+                                             const struct tfm_translation **result, struct tfm_error *err);
+
+/* Scores given pairs: the one hypothesis of line i is targets[i], with the scores that the model gives it; a
+ * translation has the score that it was found with. Lines are not cut, and blank ones are scored, too. */
+TFM_API enum tfm_status tfm_score(struct tfm_translator *translator, const char *const *lines,
+                                  const char *const *targets, size_t n,
+                                  const struct tfm_translation **result, struct tfm_error *err);
 
 /* ---- lines of text ---- */
 

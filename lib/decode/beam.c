@@ -68,6 +68,16 @@ void beam_rows(struct beam *beam, int h, int row, int *rows)
     }
 }
 
+void beam_history(const struct beam *beam, int h, int *history)
+{
+    assert(h >= 0 && h < beam->n_live);
+    int node = beam->live[h].node;
+    for (int i = beam->step - 1; i >= 0; i--) {
+        history[i] = beam->nodes[node].token;
+        node = beam->nodes[node].parent;
+    }
+}
+
 /* The best `room` continuations of all live hypotheses, best first. Returns how many there are. */
 static int choose(struct beam *beam, const struct beam_candidate *candidates, int room)
 {

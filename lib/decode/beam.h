@@ -72,6 +72,9 @@ size_t beam_bytes(int size, int limit);
 int beam_token(const struct beam *beam, int h);
 void beam_rows(struct beam *beam, int h, int row, int *rows);
 
+/* The pieces of hypothesis h so far: history [step]. */
+void beam_history(const struct beam *beam, int h, int *history);
+
 /* One step. candidates [n_live, size]: for each live hypothesis its best continuations, best first, equal
  * ones in order of tokens; `size` of them, or fewer and then a token of -1. */
 void beam_step(struct beam *beam, const struct beam_candidate *candidates);

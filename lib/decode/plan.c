@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/rng.h"
 
 #define BATCH_PIECES 4096 /* source pieces of a batch at most: more rows make no product faster */
 
@@ -45,20 +46,85 @@ enum tfm_status plan_reserve(void *array, size_t *cap, size_t n, size_t element,
 #define RESERVE(plan, array, n, err) \
     plan_reserve(&(plan)->array, &(plan)->array##_cap, (n), sizeof(*(plan)->array), (err))
 
-/* How many of the n pieces make the next part of a line: about as many as each other part will have, up to
- * the start of a word. */
+/* ---- where lines are cut ---- */
+
+enum place {
+    INSIDE,
+    WORD,
+    CLAUSE,
+    SENTENCE
+}; /* ends before a piece; the greater the better to cut at */
+
+/* Marks that end a sentence or a clause, the wide ones of East Asia, which need no space behind them, last. */
+static const char *const sentence_marks[] = { ".", "!", "?", "…", "؟", "۔", "।", "。", "！", "？", "．" };
+static const char *const clause_marks[] = { ",", ";", ":", "،", "؛", "–", "—", "，", "；", "：", "、" };
+static const char *const closing_marks[] = { "\"", "'", ")", "]", "}", "»", "”", "’", "」", "』", "）" };
+enum {
+    N_MARKS = 11,
+    FIRST_WIDE_SENTENCE = 7,
+    FIRST_WIDE_CLAUSE = 7
+};
+
+/* The mark that the n bytes of text end with, or -1. */
+static int find_mark(const char *text, size_t n, const char *const *marks)
+{
+    for (int i = 0; i < N_MARKS; i++) {
+        size_t len = strlen(marks[i]);
+        if (n >= len && memcmp(text + n - len, marks[i], len) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* What ends between pieces i - 1 and i. */
+static enum place place_before(const int *pieces, int i, const struct spm *spm)
+{
+    bool word = spm_is_word_start(spm, pieces[i]);
+    int at = i - 1, mark;
+    const char *text = spm_piece(spm, pieces[at]);
+    size_t n = strlen(text);
+    while (n > 0 && (mark = find_mark(text, n, closing_marks)) >= 0) { /* quotes behind a mark */
+        n -= strlen(closing_marks[mark]);
+        if (n == 0 && at > 0) {
+            text = spm_piece(spm, pieces[--at]);
+            n = strlen(text);
+        }
+    }
+    mark = find_mark(text, n, sentence_marks);
+    if (mark >= 0 && (word || mark >= FIRST_WIDE_SENTENCE))
+        return SENTENCE;
+    mark = find_mark(text, n, clause_marks);
+    if (mark >= 0 && (word || mark >= FIRST_WIDE_CLAUSE))
+        return CLAUSE;
+    return word ? WORD : INSIDE;
+}
+
+/* How many of the n pieces make the next part of a line: as many whole sentences as it holds; or, with a
+ * clause's end late enough, the clauses; or about as many words as each other part will have. */
 static int part_length(const int *pieces, int n, int max_length, const struct spm *spm)
 {
     if (n <= max_length)
         return n;
     int n_parts = (n - 1) / max_length + 1, even = (n - 1) / n_parts + 1;
-    for (int i = even; i > 0; i--)
-        if (spm_is_word_start(spm, pieces[i]))
+    int clause = 0, word = 0;
+    for (int i = max_length; i > 0; i--) {
+        enum place place = place_before(pieces, i, spm);
+        if (place == SENTENCE)
             return i;
-    for (int i = even + 1; i <= max_length; i++)
-        if (spm_is_word_start(spm, pieces[i]))
-            return i;
-    return even; /* one endless word */
+        if (place == CLAUSE && clause == 0)
+            clause = i;
+        if (place == WORD && (word == 0 || i >= even || word > even))
+            word = i; /* the last one up to even, or else the first one behind it */
+    }
+    if (clause > max_length / 4)
+        return clause;
+    return word > 0 ? word : even; /* even: one endless word */
+}
+
+static int line_part(const struct plan *plan, const struct plan_line *line, int at, const struct spm *spm)
+{
+    return line->is_pair ? line->n_pieces
+                         : part_length(line->pieces + at, line->n_pieces - at, plan->max_length, spm);
 }
 
 enum tfm_status plan_cut(struct plan *plan, struct plan_line *lines, size_t n, const struct spm *spm,
@@ -67,9 +133,9 @@ enum tfm_status plan_cut(struct plan *plan, struct plan_line *lines, size_t n, c
     plan->n_sentences = 0;
     for (size_t i = 0; i < n; i++) {
         struct plan_line *line = &lines[i];
-        line->n_parts = 0;
+        line->n_parts = line->is_pair && line->n_pieces == 0;
         for (int at = 0; at < line->n_pieces; line->n_parts++)
-            at += part_length(line->pieces + at, line->n_pieces - at, plan->max_length, spm);
+            at += line_part(plan, line, at, spm);
         plan->n_sentences += (size_t)line->n_parts;
     }
     TRY(RESERVE(plan, sentences, plan->n_sentences, err));
@@ -77,21 +143,27 @@ enum tfm_status plan_cut(struct plan *plan, struct plan_line *lines, size_t n, c
     for (size_t i = 0; i < n; i++) {
         struct plan_line *line = &lines[i];
         line->parts = sentence;
-        for (int at = 0; at < line->n_pieces; at += sentence++->n_pieces) {
-            int length = part_length(line->pieces + at, line->n_pieces - at, plan->max_length, spm);
-            *sentence = (struct search_sentence){ .pieces = line->pieces + at, .n_pieces = length };
+        for (int part = 0, at = 0; part < line->n_parts; part++, at += sentence++->n_pieces) {
+            *sentence = (struct search_sentence){ .pieces = line->pieces + at,
+                                                  .n_pieces = line_part(plan, line, at, spm),
+                                                  .key = rng_key(line->key, (uint64_t)part, 0, 0) };
+            if (part == 0) {
+                sentence->forced = line->forced;
+                sentence->n_forced = line->n_forced;
+            }
         }
     }
     return TFM_OK;
 }
 
-/* A batch's pieces cost most when they are all in the longest sentences. */
+/* A batch's pieces cost most when they are all in the longest sentences. As many pieces may be forced. */
 size_t plan_scratch(int max_length, int mini_batch, const struct search_options *options,
                     const struct net *net)
 {
     size_t longest = (size_t)(BATCH_PIECES / (max_length + 1) + 1);
-    return search_scratch_base(net) + longest * search_scratch(options, net, max_length) +
-           (size_t)mini_batch * search_scratch(options, net, 0);
+    return search_scratch_base(options, net) +
+           longest * search_scratch(options, net, max_length, max_length + 1) +
+           (size_t)mini_batch * search_scratch(options, net, 0, 0);
 }
 
 /* Longest first, equal ones in input order. */
@@ -124,15 +196,15 @@ enum tfm_status plan_batches(struct plan *plan, const struct plan_limits *limits
     for (size_t i = 0; i < n;) {
         struct plan_batch *batch = &plan->batches[plan->n_batches++];
         *batch = (struct plan_batch){ .sentences = &plan->sorted[i] };
-        size_t pieces = 0, scratch = search_scratch_base(net);
+        size_t pieces = 0, scratch = search_scratch_base(options, net);
         for (; i < n; i++, batch->n++) {
-            int length = plan->sorted[i]->n_pieces;
+            int length = plan->sorted[i]->n_pieces, n_forced = plan->sorted[i]->n_forced;
             pieces += (size_t)length + 1;
-            scratch += search_scratch(options, net, length);
+            scratch += search_scratch(options, net, length, n_forced);
             bool full = (size_t)batch->n == most || pieces > BATCH_PIECES || scratch > limits->scratch;
             if (full && batch->n > 0)
                 break;
-            plan->results += search_results(options, length);
+            plan->results += search_results(options, length, n_forced);
         }
     }
     return TFM_OK;

@@ -1,6 +1,7 @@
 /*
- * plan.h: from lines to batches. A line of more than max_length pieces is cut at words into parts, each a
- * sentence of its own; the sentences of all lines are sorted, longest first, so that those searched
+ * plan.h: from lines to batches. A line of more than max_length pieces is cut into parts, each a sentence of
+ * its own: behind the end of a sentence if there is one, else behind that of a clause, else between words.
+ * The sentences of all lines are sorted, longest first, so that those searched
  * together are about as long as each other, and cut into batches.
  */
 #ifndef TFM_DECODE_PLAN_H
@@ -11,8 +12,14 @@
 
 struct plan_line {
     const int *pieces; /* [n_pieces] */
-    int n_pieces;      /* 0: blank */
-    int n_parts;
+    int n_pieces;
+    const int *forced; /* [n_forced] what the translation of the first part begins with */
+    int n_forced;
+    bool is_pair;                  /* forced is the whole translation: never cut, and never blank */
+    bool is_cropped;               /* more pieces than max_length were left out */
+    bool is_too_long;              /* to be translated with what is forced */
+    uint64_t key;                  /* of what is drawn */
+    int n_parts;                   /* 0: blank */
     struct search_sentence *parts; /* [n_parts] */
 };
 

@@ -5,22 +5,20 @@
  *     log p = logits - logsumexp(logits)      beam_step(the best of log p)
  * The rows of a step are the live hypotheses, those of one sentence side by side: each is a self-attention
  * segment of its own over the cache rows of its history; together they are one cross-attention segment over
- * their source. Logits are made for a few rows at a time, and of each row only the best beam_size tokens
- * are kept. Whatever is computed for a row depends on that row alone, so neither batch nor threads change a
+ * their source. Logits are made for a few rows at a time, and of each row only a few candidates are kept
+ * (candidates.c). Whatever is computed for a row depends on that row alone, so neither batch nor threads change a
  * digit.
  */
 #include "decode/search.h"
 
 #include <assert.h>
 #include <limits.h>
-#include <math.h>
 #include <string.h>
 
-#include "decode/beam.h"
+#include "base/rng.h"
 #include "model/decoder.h"
 
-#define TILE  32  /* rows whose logits are in memory together */
-#define BLOCK 128 /* logits that are looked at together when the best are sought */
+#define TILE 32 /* rows whose logits are in memory together */
 
 struct live_sentence {
     struct search_sentence *sentence;
@@ -37,40 +35,48 @@ struct search {
     struct live_sentence *live; /* [n_live] still searched for, in order */
 };
 
-int search_limit(const struct search_options *options, int n_pieces)
+int search_limit(const struct search_options *options, int n_pieces, int n_forced)
 {
-    return (int)(options->max_length_factor * n_pieces) + 10;
+    int limit = (int)(options->max_length_factor * n_pieces);
+    return (limit > n_forced ? limit : n_forced) + 10;
+}
+
+static int sentence_limit(const struct search_options *options, const struct search_sentence *sentence)
+{
+    return search_limit(options, sentence->n_pieces, sentence->n_forced);
 }
 
 /* ---- sizes ---- */
 
 #define ROUNDING ((size_t)64 * 64) /* an arena rounds each block up to 64 bytes */
 
-size_t search_scratch_base(const struct net *net)
+size_t search_scratch_base(const struct search_options *options, const struct net *net)
 {
     int d = net->config->d_model, f = net->config->ffn_dim;
-    return sizeof(real) * TILE * (size_t)net->unembed.out + linear_scratch(d > f ? d : f) + ROUNDING;
+    return sizeof(real) * TILE * (size_t)net->unembed.out + linear_scratch(d > f ? d : f) +
+           candidates_bytes(&options->candidates, net->unembed.out) + ROUNDING;
 }
 
-size_t search_scratch(const struct search_options *options, const struct net *net, int n_pieces)
+size_t search_scratch(const struct search_options *options, const struct net *net, int n_pieces, int n_forced)
 {
     const struct config *c = net->config;
     size_t d = (size_t)c->d_model, source = (size_t)n_pieces + 1;
-    size_t limit = (size_t)search_limit(options, n_pieces), beam = (size_t)options->beam_size;
+    size_t limit = (size_t)search_limit(options, n_pieces, n_forced), beam = (size_t)options->beam_size;
     size_t cache = beam * limit * d + (size_t)c->decoder_layers * (beam * limit + source) * 2 * d;
     /* A layer takes about 15 rows of D and one of F for each token, and for each query the weights of one
      * head. */
     size_t rows = (source + beam) * (24 * d + 2 * (size_t)c->ffn_dim);
     size_t attention = source * (source + 3 * d) + beam * (limit + source) * (1 + d);
-    size_t lists = sizeof(int) * (4 * source + beam * (limit + 8)) +
-                   beam * (sizeof(struct attn_segment) + beam * sizeof(struct beam_candidate));
+    size_t lists = sizeof(int) * (4 * source + 2 * beam * (limit + 16)) +
+                   beam * (sizeof(struct attn_segment) + sizeof(struct candidate_row) +
+                           beam * sizeof(struct beam_candidate));
     return sizeof(real) * (cache + rows + attention) + lists + beam_bytes(options->beam_size, (int)limit) +
            sizeof(struct live_sentence) + ROUNDING;
 }
 
-size_t search_results(const struct search_options *options, int n_pieces)
+size_t search_results(const struct search_options *options, int n_pieces, int n_forced)
 {
-    size_t limit = (size_t)search_limit(options, n_pieces);
+    size_t limit = (size_t)search_limit(options, n_pieces, n_forced);
     return (size_t)options->n_best *
                (sizeof(struct search_hypothesis) + limit * (sizeof(int) + sizeof(float)) + (size_t)2 * 64) +
            64;
@@ -88,13 +94,14 @@ static void start_search(struct search *search, struct search_sentence *const *s
     size_t capacity = 0;
     for (int i = 0; i < n; i++) {
         start[i + 1] = start[i] + sentences[i]->n_pieces + 1;
-        capacity += (size_t)search->options->beam_size *
-                    (size_t)search_limit(search->options, sentences[i]->n_pieces);
+        capacity +=
+            (size_t)search->options->beam_size * (size_t)sentence_limit(search->options, sentences[i]);
     }
     assert(capacity <= INT_MAX);
     int *ids = ARENA_TAKE(arena, int, start[n]);
     for (int i = 0; i < n; i++) {
-        memcpy(ids + start[i], sentences[i]->pieces, sizeof(int) * (size_t)sentences[i]->n_pieces);
+        if (sentences[i]->n_pieces > 0)
+            memcpy(ids + start[i], sentences[i]->pieces, sizeof(int) * (size_t)sentences[i]->n_pieces);
         ids[start[i + 1] - 1] = net->config->eos_token_id;
     }
     struct tokens source = { .n_sentences = n, .n = start[n], .ids = ids, .start = start };
@@ -115,7 +122,7 @@ static void start_search(struct search *search, struct search_sentence *const *s
         *live = (struct live_sentence){ .sentence = sentences[i], .source_start = start[i] };
         live->n_source = start[i + 1] - start[i];
         beam_init(&live->beam, &options, net->config->decoder_start_token_id,
-                  search_limit(search->options, sentences[i]->n_pieces), arena);
+                  sentence_limit(search->options, sentences[i]), arena);
     }
 }
 
@@ -149,56 +156,31 @@ static real *decode_rows(struct search *search, int n)
     return hidden;
 }
 
-/* Whether any of a block is above the threshold: without a branch, so that a compiler makes vectors of it. */
-static bool any_above(const real *x, real threshold)
+/* The live hypotheses as what decides their candidates, in the order of the rows: rows [n]. */
+static struct candidate_row *list_rows(struct search *search, int n)
 {
-    int any = 0;
-    for (int i = 0; i < BLOCK; i++)
-        any |= x[i] > threshold;
-    return any;
-}
-
-/* The k best of x [n], best first, the earlier of equal ones first, into `best`; filled up with tokens of
- * -1 where there are not as many numbers above -inf. Blocks without any that is good enough are passed
- * over. */
-static void take_best(struct beam_candidate *best, int k, const real *x, int n)
-{
-    for (int i = 0; i < k; i++)
-        best[i] = (struct beam_candidate){ .token = -1, .score = -INFINITY };
-    for (int start = 0; start < n; start += BLOCK) {
-        int end = n - start < BLOCK ? n : start + BLOCK;
-        if (end - start == BLOCK && !any_above(x + start, best[k - 1].score))
-            continue;
-        for (int i = start; i < end; i++) {
-            if (!(x[i] > best[k - 1].score))
-                continue;
-            int at = k - 1;
-            for (; at > 0 && x[i] > best[at - 1].score; at--)
-                best[at] = best[at - 1];
-            best[at] = (struct beam_candidate){ .token = i, .score = (float)x[i] };
+    struct arena *arena = search->run->arena;
+    struct candidate_row *rows = ARENA_TAKE(arena, struct candidate_row, n), *row = rows;
+    bool need_history = candidates_need_history(&search->options->candidates);
+    for (int i = 0; i < search->n_live; i++) {
+        const struct search_sentence *sentence = search->live[i].sentence;
+        const struct beam *beam = &search->live[i].beam;
+        int step = beam->step;
+        for (int h = 0; h < beam->n_live; h++, row++) {
+            *row = (struct candidate_row){ .step = step, .forced = -1 };
+            if (step < sentence->n_forced)
+                row->forced = sentence->forced[step];
+            /* All samples begin at the first piece that is not forced. */
+            row->n_draws = step == sentence->n_forced ? beam->options.size : 1;
+            row->key = rng_key(sentence->key, (uint64_t)step, (uint64_t)h, 0);
+            if (need_history) {
+                int *history = ARENA_TAKE(arena, int, step);
+                beam_history(beam, h, history);
+                row->history = history;
+            }
         }
     }
-}
-
-/* Turns the logits of one row into its candidates. Forbidden tokens are left out, the others keep their
- * probability. */
-static void find_candidates(struct beam_candidate *candidates, real *logits, const struct search *search)
-{
-    const struct config *config = search->net->config;
-    int k = search->options->beam_size;
-    real sum = search->run->kern->logsumexp(logits, config->vocab_size);
-    if (!search->options->allow_unk && config->unk_token_id >= 0)
-        logits[config->unk_token_id] = -INFINITY;
-    if (config->decoder_start_token_id != config->eos_token_id)
-        logits[config->decoder_start_token_id] = -INFINITY;
-    take_best(candidates, k, logits, config->vocab_size);
-    for (int i = 0; i < k && candidates[i].token >= 0; i++) {
-        float score = candidates[i].score - (float)sum;
-        if (isnan(score)) /* a broken model: an infinite logit */
-            candidates[i].token = -1;
-        else
-            candidates[i].score = score < 0 ? score : 0; /* not above 0 by rounding: beam.c relies on it */
-    }
+    return rows;
 }
 
 /* candidates [n, beam_size] of all rows. */
@@ -208,12 +190,14 @@ static struct beam_candidate *score_rows(struct search *search, const real *hidd
     size_t d = (size_t)search->net->config->d_model, v = (size_t)search->net->unembed.out;
     size_t k = (size_t)search->options->beam_size;
     struct beam_candidate *candidates = ARENA_TAKE(arena, struct beam_candidate, (size_t)n * k);
+    const struct candidate_row *rows = list_rows(search, n);
     real *logits = ARENA_TAKE(arena, real, TILE * v);
     for (int start = 0; start < n; start += TILE) {
-        int rows = n - start < TILE ? n - start : TILE;
-        linear_forward(logits, hidden + (size_t)start * d, &search->net->unembed, rows, search->run);
-        for (int i = 0; i < rows; i++)
-            find_candidates(candidates + (size_t)(start + i) * k, logits + (size_t)i * v, search);
+        int n_here = n - start < TILE ? n - start : TILE;
+        linear_forward(logits, hidden + (size_t)start * d, &search->net->unembed, n_here, search->run);
+        for (int i = 0; i < n_here; i++)
+            candidates_find(candidates + (size_t)(start + i) * k, logits + (size_t)i * v, &rows[start + i],
+                            &search->options->candidates, search->net->config, search->run);
     }
     return candidates;
 }

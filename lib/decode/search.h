@@ -6,13 +6,13 @@
 #ifndef TFM_DECODE_SEARCH_H
 #define TFM_DECODE_SEARCH_H
 
-#include "model/net.h"
+#include "decode/candidates.h"
 
 struct search_options {
-    int beam_size, n_best; /* 1 <= n_best <= beam_size */
+    int beam_size, n_best; /* 1 <= n_best <= beam_size; equal when tokens are drawn: so many samples */
     double normalize;      /* hypotheses are ranked by score / pieces^normalize */
     double max_length_factor;
-    bool allow_unk;
+    struct candidate_options candidates; /* its n is set to the beam size */
 };
 
 struct search_hypothesis {
@@ -24,20 +24,24 @@ struct search_hypothesis {
 };
 
 struct search_sentence {
-    const int *pieces; /* [n_pieces] source pieces without </s>, at least one */
+    const int *pieces; /* [n_pieces] source pieces without </s> */
     int n_pieces;
+    const int *forced; /* [n_forced] what the translation begins with; with </s> at its end, all of it */
+    int n_forced;
+    uint64_t key;                         /* of what is drawn */
     int n_hypotheses;                     /* found: 1 .. n_best */
     struct search_hypothesis *hypotheses; /* best first; in the results arena */
 };
 
-/* Target pieces at most for a source of n_pieces: max_length_factor * n_pieces + 10. */
-int search_limit(const struct search_options *options, int n_pieces);
+/* Target pieces at most: max_length_factor * n_pieces + 10, and 10 more than are forced. */
+int search_limit(const struct search_options *options, int n_pieces, int n_forced);
 
 /* Upper bounds, so that nobody asks an arena for more than it has: scratch for a batch is
  * search_scratch_base and for each sentence search_scratch more; its results take search_results. */
-size_t search_scratch_base(const struct net *net);
-size_t search_scratch(const struct search_options *options, const struct net *net, int n_pieces);
-size_t search_results(const struct search_options *options, int n_pieces);
+size_t search_scratch_base(const struct search_options *options, const struct net *net);
+size_t search_scratch(const struct search_options *options, const struct net *net, int n_pieces,
+                      int n_forced);
+size_t search_results(const struct search_options *options, int n_pieces, int n_forced);
 
 /* Translates the n sentences of a batch. Scratch comes from the run's arena and is given back; hypotheses
  * are taken from `results`. The net must be packed. */

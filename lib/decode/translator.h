@@ -5,12 +5,16 @@
 #ifndef TFM_DECODE_TRANSLATOR_H
 #define TFM_DECODE_TRANSLATOR_H
 
-#include "model/net.h"
+#include "decode/search.h"
 #include "text/spm.h"
 
 enum tfm_status translator_new(struct tfm_translator **translator, const struct net *net,
                                const struct spm *source, const struct spm *target, const struct kern *kern,
                                const struct tfm_translate_options *options, struct tfm_error *err);
-/* then tfm_translate and tfm_translator_free (tfm.h) */
+/* then tfm_translate, tfm_score and tfm_translator_free (tfm.h) */
+
+/* translate_options.c */
+enum tfm_status translate_options_check(const struct tfm_translate_options *options, struct tfm_error *err);
+void translate_options_search(struct search_options *search, const struct tfm_translate_options *options);
 
 #endif

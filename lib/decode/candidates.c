@@ -1,0 +1,140 @@
+/*
+ * candidates.c: what may follow a hypothesis. On the sentence's way: search_batch calls candidates_find with
+ * the logits of each live hypothesis and hands what it finds to beam_step. For a token i of logit x_i
+ *     x_i <- x_i / c if x_i > 0, else x_i * c     where i stands in the hypothesis already (Keskar et al. 2019)
+ *     score_i = x_i - log sum_j exp(x_j)
+ * and then some tokens are forbidden, which leaves the scores of the others as they are: the unknown piece,
+ * the start symbol, </s> before the least length, and each that would end an n-gram for the second time
+ * (Paulus et al. 2018). A forced token is beyond all that: its score is the one that the model gives it.
+ */
+#include "decode/candidates.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BLOCK 128 /* logits that are looked at together when the best are sought */
+
+bool candidates_need_history(const struct candidate_options *options)
+{
+    return options->no_repeat_ngram_size > 0 || options->repetition_penalty != 1;
+}
+
+size_t candidates_bytes(const struct candidate_options *options, int v)
+{
+    return options->draw.kind != TFM_SAMPLING_NONE ? draw_bytes(v) + sizeof(int) * (size_t)options->n + 64
+                                                   : 0;
+}
+
+/* ---- the best ---- */
+
+/* Whether any of a block is above the threshold: without a branch, so that a compiler makes vectors of it. */
+static bool any_above(const real *x, real threshold)
+{
+    int any = 0;
+    for (int i = 0; i < BLOCK; i++)
+        any |= x[i] > threshold;
+    return any;
+}
+
+/* The k best of x [n], best first, the earlier of equal ones first, into `best`; filled up with tokens of
+ * -1 where there are not as many numbers above -inf. Blocks without any that is good enough are passed
+ * over. */
+static void take_best(struct beam_candidate *best, int k, const real *x, int n)
+{
+    for (int start = 0; start < n; start += BLOCK) {
+        int end = n - start < BLOCK ? n : start + BLOCK;
+        if (end - start == BLOCK && !any_above(x + start, best[k - 1].score))
+            continue;
+        for (int i = start; i < end; i++) {
+            if (!(x[i] > best[k - 1].score))
+                continue;
+            int at = k - 1;
+            for (; at > 0 && x[i] > best[at - 1].score; at--)
+                best[at] = best[at - 1];
+            best[at] = (struct beam_candidate){ .token = i, .score = (float)x[i] };
+        }
+    }
+}
+
+/* ---- repetitions ---- */
+
+static bool is_among(int token, const int *tokens, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (tokens[i] == token)
+            return true;
+    return false;
+}
+
+static void punish_repetitions(real *logits, const int *history, int n, real penalty)
+{
+    for (int i = 0; i < n; i++) {
+        real *x = &logits[history[i]];
+        if (!is_among(history[i], history, i)) /* once, however often it stands there */
+            *x = *x > 0 ? *x / penalty : *x * penalty;
+    }
+}
+
+/* Forbids each token that followed earlier what the hypothesis ends with, the last size - 1 pieces. */
+static void forbid_ngrams(real *logits, const int *history, int n, int size)
+{
+    int tail = size - 1;
+    for (int i = 0; i + tail < n; i++)
+        if (memcmp(history + i, history + n - tail, sizeof(int) * (size_t)tail) == 0)
+            logits[history[i + tail]] = -INFINITY;
+}
+
+/* ---- all together ---- */
+
+static void forbid(real *logits, const struct candidate_row *row, const struct candidate_options *options,
+                   const struct config *config)
+{
+    if (!options->allow_unk && config->unk_token_id >= 0)
+        logits[config->unk_token_id] = -INFINITY;
+    if (config->decoder_start_token_id != config->eos_token_id)
+        logits[config->decoder_start_token_id] = -INFINITY;
+    if (row->step < options->min_length)
+        logits[config->eos_token_id] = -INFINITY;
+    if (options->no_repeat_ngram_size > 0)
+        forbid_ngrams(logits, row->history, row->step, options->no_repeat_ngram_size);
+}
+
+static void draw(struct beam_candidate *candidates, const real *logits, const struct candidate_row *row,
+                 const struct candidate_options *options, int v, const struct run *run)
+{
+    size_t mark = arena_mark(run->arena);
+    int *tokens = ARENA_TAKE(run->arena, int, row->n_draws);
+    draw_tokens(tokens, row->n_draws, logits, v, &options->draw, row->key, run);
+    for (int i = 0; i < row->n_draws; i++)
+        if (tokens[i] >= 0)
+            candidates[i] = (struct beam_candidate){ tokens[i], (float)logits[tokens[i]] };
+    arena_reset(run->arena, mark);
+}
+
+void candidates_find(struct beam_candidate *candidates, real *logits, const struct candidate_row *row,
+                     const struct candidate_options *options, const struct config *config,
+                     const struct run *run)
+{
+    int v = config->vocab_size;
+    if (options->repetition_penalty != 1)
+        punish_repetitions(logits, row->history, row->step, (real)options->repetition_penalty);
+    real sum = run->kern->logsumexp(logits, v);
+    for (int i = 0; i < options->n; i++)
+        candidates[i] = (struct beam_candidate){ .token = -1, .score = -INFINITY };
+    if (row->forced >= 0) {
+        candidates[0] = (struct beam_candidate){ row->forced, (float)logits[row->forced] };
+    } else {
+        forbid(logits, row, options, config);
+        if (options->draw.kind != TFM_SAMPLING_NONE)
+            draw(candidates, logits, row, options, v, run);
+        else
+            take_best(candidates, options->n, logits, v);
+    }
+    for (int i = 0; i < options->n && candidates[i].token >= 0; i++) {
+        float score = candidates[i].score - (float)sum;
+        if (isnan(score)) /* a broken model: an infinite logit */
+            candidates[i].token = -1;
+        else
+            candidates[i].score = score < 0 ? score : 0; /* not above 0 by rounding: beam.c relies on it */
+    }
+}

@@ -1,0 +1,39 @@
+/*
+ * candidates.h: from the logits of one hypothesis to the tokens that may follow it: those forbidden are left
+ * out, repetitions are punished, and what remains is searched for the best, drawn from, or forced.
+ */
+#ifndef TFM_DECODE_CANDIDATES_H
+#define TFM_DECODE_CANDIDATES_H
+
+#include "decode/beam.h"
+#include "decode/draw.h"
+#include "model/net.h"
+
+struct candidate_options {
+    int n; /* wanted of each hypothesis */
+    bool allow_unk;
+    int min_length;            /* pieces before </s> at least */
+    int no_repeat_ngram_size;  /* 0: off */
+    double repetition_penalty; /* 1: off */
+    struct draw_options draw;
+};
+
+/* The hypothesis. */
+struct candidate_row {
+    const int *history; /* [step] its pieces; NULL where no option asks for them */
+    int step;
+    int forced;   /* the only token that may follow, or -1 */
+    int n_draws;  /* when drawing: candidates wanted, <= n */
+    uint64_t key; /* of its draws */
+};
+
+bool candidates_need_history(const struct candidate_options *options);
+
+/* candidates [n]: best first (or in the order drawn), filled up with tokens of -1; their scores are
+ * log-probabilities. The logits [V] are changed. */
+void candidates_find(struct beam_candidate *candidates, real *logits, const struct candidate_row *row,
+                     const struct candidate_options *options, const struct config *config,
+                     const struct run *run);
+size_t candidates_bytes(const struct candidate_options *options, int v); /* of the arena, given back */
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * worker.h: what the parts of a translator share: the state of a translator and of its workers, and memory
+ * that lasts from a call to the next. For translator.c (the rounds) and result.c (the last of them).
+ */
+#ifndef TFM_DECODE_WORKER_H
+#define TFM_DECODE_WORKER_H
+
+#include "base/pool.h"
+#include "base/str.h"
+#include "decode/plan.h"
+
+struct worker {
+    struct arena scratch, kept;
+    struct ints pieces; /* of one line */
+    struct str text;    /* of one line */
+    enum tfm_status status;
+    struct tfm_error err; /* valid when status is not TFM_OK */
+};
+
+struct tfm_translator {
+    const struct net *net;
+    const struct spm *source, *target;
+    const struct kern *kern;
+    struct tfm_translate_options options;
+    struct search_options search;
+    struct pool *pool;
+    int n_workers;
+    struct worker *workers;
+
+    uint64_t n_lines_before; /* translated in earlier calls */
+
+    /* of the call */
+    const char *const *texts, *const *targets; /* targets NULL: nothing is forced */
+    bool is_scoring;                           /* the targets are whole translations */
+    struct plan plan;
+    struct plan_line *lines; /* these two grow where a call has more lines than all before */
+    struct tfm_translation *translations;
+    size_t lines_cap, translations_cap;
+};
+
+/* Memory that lasts until the next call, or NULL with the worker's status set. */
+void *worker_keep(struct worker *worker, size_t size);
+
+/* Round 3, a task of the pool: makes translation i of the call out of what the search found for line i. */
+void result_make(void *translator, int i, int w);
+
+#endif

@@ -1,0 +1,89 @@
+#!/bin/sh
+# tfm translate: sampling, forced prefixes, repetitions, lengths, and where long lines are cut.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/lib.sh
+mini_model
+
+translate() {
+    "$tfm" translate -m "$model" "$@"
+}
+
+toy_corpus "$dir/toy"
+awk 'NR % 8 == 3' "$dir/toy/en" >"$dir/64"
+translate "$dir/64" >"$dir/beam"
+
+# ---- sampling ----
+
+translate --output-sampling full --temperature 2 --n-best 3 --cpu-threads 1 "$dir/64" >"$dir/expected"
+is "three samples a line" "$(cut -d ' ' -f 1 "$dir/expected" | uniq -c | awk '{ print $1 }' | uniq | tr '\n' ' ')" "3 "
+check "samples are not all alike" test "$(awk -F ' \\|\\|\\| ' '{ print $2 }' "$dir/expected" | sort -u | wc -l)" -gt 100
+translate --output-sampling full --temperature 2 --n-best 3 --cpu-threads 3 --mini-batch 5 --maxi-batch 1 --cpu ref \
+    "$dir/64" >"$dir/out"
+same "samples do not depend on threads, batches, windows and kernels" "$dir/out" "$dir/expected"
+translate --output-sampling full --temperature 2 --n-best 3 --seed 2 "$dir/64" >"$dir/out"
+check "another seed gives others" sh -c "! cmp -s '$dir/out' '$dir/expected'"
+translate --output-sampling topk 1 "$dir/64" >"$dir/out"
+translate -b 1 "$dir/64" >"$dir/greedy"
+same "the best piece alone is greedy search" "$dir/out" "$dir/greedy"
+translate --output-sampling topk "$dir/64" >"$dir/out"
+translate --output-sampling=topk 10 "$dir/64" >"$dir/out2"
+same "topk draws from 10 unless told otherwise" "$dir/out" "$dir/out2"
+translate --output-sampling nucleus 0.9 "$dir/64" >"$dir/out"
+translate --output-sampling topp "$dir/64" >"$dir/out2"
+same "nucleus is another name of topp, of 0.9" "$dir/out" "$dir/out2"
+run 0 "more samples than the beam would hold" translate --output-sampling full --n-best 20 "$dir/64"
+wrong "an unknown kind of sampling" "found 'x', expected full, topk or topp" translate --output-sampling x
+wrong "a number for full" "full takes no number, found '3'" translate --output-sampling full 3
+wrong "a fraction for topk" "topk: found '2.5', expected a whole number" translate --output-sampling topk 2.5
+wrong "a probability above one" "topp: found '1.5'" translate --output-sampling topp 1.5
+wrong "a temperature of nothing" "option --temperature: found '0'" translate --temperature 0
+
+# ---- prefixes ----
+
+awk 'NR % 2 { print $0 "\tmein Freund" } NR % 2 == 0' "$dir/64" >"$dir/forced"
+translate --force-decode "$dir/forced" >"$dir/out"
+is "a line begins with its prefix" "$(awk 'NR % 2' "$dir/out" | grep -c '^mein Freund ')" 32
+awk 'NR % 2 == 0' "$dir/out" >"$dir/free"
+awk 'NR % 2 == 0' "$dir/beam" >"$dir/expected"
+same "a line without a prefix is translated freely" "$dir/free" "$dir/expected"
+printf 'the dog\tder Hund der Hund der Hund\n' >"$dir/long"
+run 1 "a prefix that is too long" translate --force-decode --max-length 4 "$dir/long"
+has "a prefix that is too long is named" "$dir/err" "$dir/long: line 1: what is forced on it is longer"
+
+# ---- repetitions and lengths ----
+
+printf 'the dog sees the dog sees the dog sees the dog sees the dog.\n' >"$dir/again"
+translate --no-repeat-ngram-size 1 --format json "$dir/again" >"$dir/out"
+is "no piece twice" "$(sed 's/.*"pieces": \[\([^]]*\)\].*/\1/' "$dir/out" | tr ',' '\n' | sed 's/ //g' | sort | uniq -d)" ""
+translate --repetition-penalty 3 "$dir/again" >"$dir/out"
+translate "$dir/again" >"$dir/out2"
+check "a penalty changes what repeats itself" sh -c "! cmp -s '$dir/out' '$dir/out2'"
+echo "the dog sees the house." >"$dir/one"
+translate --min-length 20 --format json "$dir/one" >"$dir/out"
+check "at least 20 pieces" test "$(sed 's/.*"piece_scores": \[\([^]]*\)\].*/\1/' "$dir/out" | tr ',' '\n' | wc -l)" -ge 21
+
+# ---- long lines ----
+
+run 0 "--max-length-crop" translate --max-length-crop --max-length 4 "$dir/64"
+has "--max-length-crop: a note" "$dir/err" "$dir/64: line 1: longer than --max-length, cropped"
+is "--max-length-crop: a line each" "$(wc -l <"$dir/out")" 64
+head -n 6 "$dir/64" | tr '\n' ' ' >"$dir/paragraph"
+run 0 "a paragraph" translate --max-length 40 "$dir/paragraph"
+has "a paragraph: a note" "$dir/err" "line 1: longer than --max-length, translated in [0-9]* parts"
+parts=$(sed 's/.*translated in \([0-9]*\) parts/\1/' "$dir/err")
+check "a paragraph: $parts parts" test "$parts" -ge 2
+head -n 1 "$dir/64" | tr '\n' ' ' | cat - "$dir/64" | head -n 1 >"$dir/two"
+run 0 "two sentences" translate --max-length 20 "$dir/two"
+is "two sentences are cut between them" "$(cat "$dir/out")" "$(head -n 1 "$dir/beam") $(head -n 1 "$dir/beam")"
+real() {
+    "$tfm" translate -m models/en-de "$@"
+}
+printf 'I like the red house with the green door, but my friend likes the blue one.\n' >"$dir/clauses"
+printf 'I like the red house with the green door,\nbut my friend likes the blue one.\n' | real >"$dir/parts"
+is "a sentence is cut behind a comma" "$(real --quiet --max-length 14 "$dir/clauses")" "$(paste -s -d ' ' "$dir/parts")"
+printf 'He said: "I like it!" Then he went home.\n' >"$dir/quoted"
+printf 'He said: "I like it!"\nThen he went home.\n' | real >"$dir/parts"
+is "a sentence is cut behind a quotation mark" "$(real --quiet --max-length 12 "$dir/quoted")" \
+    "$(paste -s -d ' ' "$dir/parts")"
+
+finish
