@@ -122,6 +122,8 @@ static const struct option_spec options[] = {
               "50min, 2h" },
     { .name = "disp-freq", FIELD(options.disp_freq), .argument = "AMOUNT", .help = "report this often" },
     { .name = "save-freq", FIELD(options.save_freq), .argument = "AMOUNT", .help = "save this often" },
+    { .name = "keep-last", FIELD(options.keep_last), .argument = "N", .min = 1, .max = 1000000,
+      .help = "newest checkpoints that are kept, beside the best" },
     { .name = "f32", FIELD(f32), .help = "export the weights in 32 bits rather than 16" },
     { .name = "log", FIELD(log), .argument = "FILE", .help = "append the log lines to a file too" },
     { .name = "log-json", FIELD(log_json), .argument = "FILE",

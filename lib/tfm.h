@@ -336,6 +336,7 @@ struct tfm_train_options {
                                     sentences, a file of lines source<TAB>target, into the folder
                                     MODEL/attention/update-N; "": the first pairs of the validation set.
                                     Default NULL, off */
+    int keep_last;             /* the newest checkpoints that are kept beside the best. Default 1 */
     int early_stopping;        /* stop after so many validations without a new best; 0: off. Default 10 */
     const char *valid_metrics; /* some of "ce", "perplexity", "bleu", "chrf" with commas; the last one decides
                                   early stopping. Default "ce,bleu" */

@@ -1,13 +1,15 @@
 /*
  * checkpoint.c: the folder of checkpoints. A checkpoint is written as checkpoint-N.tmp, every file fsynced,
- * then renamed; then links are replaced by a rename, `last` at the end; then what no link names is removed.
- * So at every moment `last` names a whole checkpoint, whatever kills the program. state.json is state.c's.
+ * then renamed; then links are replaced by a rename, `last` at the end; then what no link names is removed,
+ * but for some of the newest. So at every moment `last` names a whole checkpoint, whatever kills the program.
+ * state.json is state.c's.
  */
 #include "train/checkpoint.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -40,8 +42,8 @@ static enum tfm_status remove_entry(const char *folder, const char *name, struct
     return status;
 }
 
-/* Removes every entry of the folder that is unwanted. */
-static enum tfm_status remove_where(const char *folder, bool (*is_unwanted)(const char *name, void *arg),
+/* Removes every entry of the folder that is among those told by name. */
+static enum tfm_status remove_where(const char *folder, bool (*is_among)(const char *name, void *arg),
                                     void *arg, struct tfm_error *err)
 {
     DIR *dir = opendir(folder);
@@ -50,7 +52,7 @@ static enum tfm_status remove_where(const char *folder, bool (*is_unwanted)(cons
     enum tfm_status status = TFM_OK;
     struct dirent *entry;
     while (status == TFM_OK && (entry = readdir(dir)) != NULL) {
-        if (is_unwanted(entry->d_name, arg))
+        if (is_among(entry->d_name, arg))
             status = remove_entry(folder, entry->d_name, err);
     }
     closedir(dir);
@@ -82,12 +84,23 @@ static bool is_half_model(const char *name, void *arg)
 struct kept {
     char names[MAX_LINKS][64];
     int n;
+    int oldest, newest; /* updates of the checkpoints that are kept without a name */
 };
 
-static bool is_unnamed(const char *name, void *arg)
+/* N of checkpoint-N; false where the name is another. */
+static bool read_update(const char *name, int *update)
+{
+    int end = 0;
+    return sscanf(name, PREFIX "%d%n", update, &end) == 1 && name[end] == '\0';
+}
+
+static bool is_unwanted(const char *name, void *arg)
 {
     const struct kept *kept = arg;
+    int update;
     if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
+        return false;
+    if (read_update(name, &update) && update >= kept->oldest && update <= kept->newest)
         return false;
     for (int i = 0; i < kept->n; i++) {
         if (strcmp(name, kept->names[i]) == 0)
@@ -106,16 +119,59 @@ static bool read_link(const struct checkpoints *c, const char *link, char *name,
     return n > 0;
 }
 
-enum tfm_status checkpoint_prune(const struct checkpoints *c, struct tfm_error *err)
+static int compare_ints(const void *a, const void *b)
+{
+    int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+static enum tfm_status list_updates(struct ints *updates, const char *folder, struct tfm_error *err)
+{
+    DIR *dir = opendir(folder);
+    if (dir == NULL)
+        return err_io(err, "cannot read the folder %s", folder);
+    enum tfm_status status = TFM_OK;
+    struct dirent *entry;
+    int update;
+    while (status == TFM_OK && (entry = readdir(dir)) != NULL) {
+        if (read_update(entry->d_name, &update))
+            status = ints_add(updates, &update, 1, err);
+    }
+    closedir(dir);
+    return status;
+}
+
+/* The newest n up to the one named `last`: a later one was left by a run that was killed before it counted. */
+static enum tfm_status find_newest(struct kept *kept, const struct checkpoints *c, int n, const char *last,
+                                   struct tfm_error *err)
+{
+    struct ints updates = { 0 };
+    kept->oldest = 1; /* no update: the range is empty */
+    if (!read_update(last, &kept->newest))
+        return TFM_OK;
+    enum tfm_status status = list_updates(&updates, c->folder.data, err);
+    if (status == TFM_OK) {
+        qsort(updates.data, updates.n, sizeof(*updates.data), compare_ints);
+        size_t up_to = 0;
+        while (up_to < updates.n && updates.data[up_to] <= kept->newest)
+            up_to++;
+        kept->oldest = up_to >= (size_t)n ? updates.data[up_to - (size_t)n] : 0;
+    }
+    ints_release(&updates);
+    return status;
+}
+
+enum tfm_status checkpoint_prune(const struct checkpoints *c, int n_newest, struct tfm_error *err)
 {
     struct kept kept = { 0 };
     char link[64];
     kept.n += read_link(c, "last", kept.names[kept.n], sizeof(kept.names[0]));
+    TRY(find_newest(&kept, c, n_newest, kept.names[0], err));
     for (int m = 0; m < N_METRICS; m++) {
         snprintf(link, sizeof(link), "best-%s", train_options_metric((enum metric)m));
         kept.n += read_link(c, link, kept.names[kept.n], sizeof(kept.names[0]));
     }
-    return remove_where(c->folder.data, is_unnamed, &kept, err);
+    return remove_where(c->folder.data, is_unwanted, &kept, err);
 }
 
 /* ---- the folder ---- */

@@ -38,8 +38,8 @@ enum tfm_status checkpoint_rewrite(const struct checkpoints *checkpoints, const 
 enum tfm_status checkpoint_link(const struct checkpoints *checkpoints, const char *link, long update,
                                 struct tfm_error *err);
 
-/* Removes the checkpoints that no link names. */
-enum tfm_status checkpoint_prune(const struct checkpoints *checkpoints, struct tfm_error *err);
+/* Removes the checkpoints that no link names, but for the n_newest of those up to `last`. */
+enum tfm_status checkpoint_prune(const struct checkpoints *checkpoints, int n_newest, struct tfm_error *err);
 
 /* Reads what a link names. Settings that are not those it was written with are an error. */
 enum tfm_status checkpoint_read_state(const struct checkpoints *checkpoints, const char *link,

@@ -247,7 +247,7 @@ static enum tfm_status save(struct trainer *r, const bool *is_best, struct tfm_e
         TRY(checkpoint_link(&t->checkpoints, "last", s->update, err));
     t->saved_update = s->update;
     r->is_saved = true;
-    TRY(checkpoint_prune(&t->checkpoints, err));
+    TRY(checkpoint_prune(&t->checkpoints, t->options.keep_last, err));
     report_saved(r);
     return TFM_OK;
 }
@@ -352,7 +352,7 @@ static enum tfm_status finish(struct trainer *r, struct tfm_error *err)
     TRY(validate(r, &state, is_best, err));
     breakdown_to(t->breakdown, PROFILE_SAVE);
     TRY(keep_best(r, &state, is_best, err));
-    return checkpoint_prune(&t->checkpoints, err);
+    return checkpoint_prune(&t->checkpoints, t->options.keep_last, err);
 }
 
 /* There is nothing left to be trained. */

@@ -85,7 +85,7 @@ static void write_last(const struct checkpoints *c, const struct train_state *st
 {
     must(checkpoint_write(c, state, settings, &params, o, NULL, &err));
     must(checkpoint_link(c, "last", state->update, &err));
-    must(checkpoint_prune(c, &err));
+    must(checkpoint_prune(c, 1, &err));
 }
 
 static void test_round_trip(struct optimizer *a, struct optimizer *b)
@@ -148,11 +148,42 @@ static void test_links(struct optimizer *o)
     CHECK(file_exists(path_of("checkpoint-20/weights.safetensors")), "the best by cross-entropy is kept");
     CHECK(file_exists(path_of("checkpoint-30/weights.safetensors")), "the best by BLEU is kept");
     must(checkpoint_link(&c, "best-ce", 40, &err));
-    must(checkpoint_prune(&c, &err));
+    must(checkpoint_prune(&c, 1, &err));
     CHECK(!file_exists(path_of("checkpoint-20")), "until there is a better one");
     struct train_state found;
     must(checkpoint_read_state(&c, "best-bleu", &found, &settings, &err));
     CHECK_INT(found.update, 30, "a link names its own");
+    checkpoint_release(&c);
+}
+
+static bool has_checkpoint(int update)
+{
+    return file_exists(check_path("model/checkpoints/checkpoint-%d/state.json", update));
+}
+
+static void test_newest(struct optimizer *o)
+{
+    struct checkpoints c;
+    struct settings settings = { 0 };
+    must(checkpoint_init(&c, model_folder(), &err));
+    for (int update = 60; update <= 120; update += 20) { /* 100 has a digit more than 80 */
+        struct train_state state = make_state(update);
+        must(checkpoint_write(&c, &state, &settings, &params, o, NULL, &err));
+        must(checkpoint_link(&c, "last", update, &err));
+        must(checkpoint_prune(&c, 3, &err));
+    }
+    CHECK(!has_checkpoint(60) && has_checkpoint(80) && has_checkpoint(100) && has_checkpoint(120),
+          "the newest three by number are kept");
+    CHECK(has_checkpoint(30) && has_checkpoint(40), "and the best");
+    must(checkpoint_link(&c, "last", 100, &err));
+    must(checkpoint_prune(&c, 2, &err));
+    CHECK(!has_checkpoint(120), "one that is later than the last is not");
+    CHECK(has_checkpoint(80) && has_checkpoint(100), "and does not count");
+    must(checkpoint_prune(&c, 50, &err));
+    CHECK(has_checkpoint(80) && has_checkpoint(100) && has_checkpoint(30), "more than there are: all stay");
+    must(checkpoint_link(&c, "last", 40, &err));
+    must(checkpoint_prune(&c, 1, &err));
+    CHECK(!has_checkpoint(80) && !has_checkpoint(100) && has_checkpoint(40), "one again");
     checkpoint_release(&c);
 }
 
@@ -198,6 +229,7 @@ int main(void)
     must(optimizer_init(&b, params.size, true, &err));
     test_round_trip(&a, &b);
     test_links(&a);
+    test_newest(&a);
     test_damage(&b);
     optimizer_release(&a);
     optimizer_release(&b);
