@@ -13,6 +13,7 @@ int cmd_train(int argc, char **argv);
 int cmd_translate(int argc, char **argv);
 int cmd_score(int argc, char **argv);
 int cmd_inspect(int argc, char **argv);
+int cmd_convert(int argc, char **argv);
 
 /* Writes the sentence that says what went wrong and returns `status`, as functions of the library do. */
 enum tfm_status cmd_error(struct tfm_error *err, enum tfm_status status, const char *format, ...)

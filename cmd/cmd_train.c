@@ -1,9 +1,8 @@
 /*
- * cmd_train.c: `tfm train`: the table of its options, and the signals that end a training with everything
- * saved. The training itself is tfm_train; what it reports goes through progress.c.
+ * cmd_train.c: `tfm train`: the table of its options. The training itself is tfm_train, which saves
+ * everything when a signal ends it (stop.c); what it reports goes through progress.c.
  */
 #include <ctype.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 #include "options.h"
 #include "progress.h"
 #include "recipe.h"
+#include "stop.h"
 
 #define COMMAND "tfm train"
 
@@ -209,36 +209,6 @@ static int check_arguments(struct train_args *args, int n_operands, char **argv)
     return wrong != OPTIONS_GO_ON ? wrong : read_fields(args);
 }
 
-/* ---- signals ---- */
-
-static volatile int stop_signal; /* tfm_train looks at it after every update */
-
-static void request_stop(int signal_number)
-{
-    if (stop_signal == 0)
-        stop_signal = signal_number;
-    /* A second signal ends the program at once. Not so SIGPIPE, which every line to a closed pipe raises. */
-    if (signal_number != SIGPIPE) {
-        signal(SIGINT, SIG_DFL);
-        signal(SIGTERM, SIG_DFL);
-        signal(SIGHUP, SIG_DFL);
-    }
-}
-
-/* A signal that is ignored, as under nohup, stays so. */
-static void catch_signals(void)
-{
-    static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE };
-    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-        struct sigaction action;
-        if (sigaction(signals[i], NULL, &action) == 0 && action.sa_handler == SIG_DFL) {
-            action.sa_handler = request_stop;
-            action.sa_flags = SA_RESTART;
-            sigaction(signals[i], &action, NULL);
-        }
-    }
-}
-
 static int train(struct train_args *args)
 {
     struct tfm_train_options *o = &args->options;
@@ -263,7 +233,7 @@ static int train(struct train_args *args)
         return cmd_failed(COMMAND, &err);
     o->event = progress_event;
     o->user = &progress;
-    catch_signals();
+    stop_catch_signals();
     enum tfm_status status = tfm_train(o, &err);
     progress_release(&progress);
     if (status == TFM_ESTOPPED) {

@@ -24,6 +24,7 @@ static const struct command commands[] = {
     { "translate", cmd_translate, "translate text line by line" },
     { "score", cmd_score, "score given translations" },
     { "inspect", cmd_inspect, "show what a model is made of, and its attention" },
+    { "convert", cmd_convert, "write a model in another form, or the mean of several" },
 };
 
 enum { N_COMMANDS = sizeof(commands) / sizeof(commands[0]) };

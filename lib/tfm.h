@@ -360,6 +360,34 @@ TFM_API void tfm_train_options_init(struct tfm_train_options *options);
  * thread, which is a setting of the whole process and stays. */
 TFM_API enum tfm_status tfm_train(const struct tfm_train_options *options, struct tfm_error *err);
 
+/* ---- other forms of a model ---- */
+
+enum tfm_precision {
+    TFM_PRECISION_KEEP, /* fp32 where a model folder given has it, else fp16 */
+    TFM_PRECISION_FP32,
+    TFM_PRECISION_FP16,
+};
+
+struct tfm_convert_options {
+    const char *const *inputs;    /* [n_inputs] model folders, or checkpoints in a training's checkpoints/ */
+    size_t n_inputs;              /* one; or some, with average */
+    const char *output;           /* the model folder to write, which should not be there */
+    bool average;                 /* the weights are the mean of those of all inputs, which must agree in
+                                     config.json and vocabularies. Default false */
+    bool smoothed;                /* take the running mean of a checkpoint's weights. Without it: of a single
+                                     checkpoint what the training would export, for a mean the weights
+                                     themselves. Default false */
+    enum tfm_precision precision; /* of the weights on disk. Default TFM_PRECISION_KEEP */
+    bool plain;                   /* write weights.safetensors, not compressed. Default false */
+    bool force;                   /* a model in `output` is replaced, if nothing else is there. Default false */
+    volatile const int *stop;     /* a number stored here ends the work, nothing written: TFM_ESTOPPED */
+};
+
+TFM_API void tfm_convert_options_init(struct tfm_convert_options *options);
+
+/* Writes a model in another form; see tfm-convert(1). The folder appears whole or not at all. */
+TFM_API enum tfm_status tfm_convert(const struct tfm_convert_options *options, struct tfm_error *err);
+
 /* ---- a look inside ---- */
 
 /* One intermediate value of the model, as an observer is shown it: a matrix of rows of floats. */

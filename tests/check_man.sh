@@ -79,6 +79,7 @@ check_command tfm-translate.1 OPTIONS translate
 check_command tfm-score.1 OPTIONS score
 check_command tfm-inspect.1 OPTIONS inspect
 check_command tfm-inspect.1 "OPTIONS OF ATTENTION" inspect attention
+check_command tfm-convert.1 OPTIONS convert
 
 "$tfm" -h | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' >"$dir/table"
 sed -n '/^\.SH COMMANDS/,/^\.SH OPTIONS/s/^\.B \([a-z]*\)$/\1/p' man/tfm.1 >"$dir/man"

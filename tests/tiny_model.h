@@ -93,7 +93,7 @@ static inline enum tfm_status tiny_write(const char *folder, const struct tiny_o
     params_bind(&weights, &config, block);
     weights.logits_bias[config.eos_token_id] += o->eos_bias;
     weights.logits_bias[config.unk_token_id] += o->unk_bias;
-    enum tfm_status status = model_write(folder, &config, NULL, &params, block, TENSOR_F32, NULL, err);
+    enum tfm_status status = model_write(folder, &config, NULL, &params, block, TENSOR_F32, false, NULL, err);
     mem_free(block);
     params_release(&params);
     return status;

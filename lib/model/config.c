@@ -333,6 +333,28 @@ enum tfm_status config_write(const struct config *config, const json_t *training
     return status;
 }
 
+static bool same_value(struct config *a, struct config *b, const struct field *field)
+{
+    switch (field->kind) {
+    case FIELD_FIXED: return true;
+    case FIELD_CHOICE:
+    case FIELD_INT: return *int_at(a, field) == *int_at(b, field);
+    case FIELD_REAL: return *real_at(a, field) == *real_at(b, field);
+    case FIELD_BOOL: return *bool_at(a, field) == *bool_at(b, field);
+    }
+    return false;
+}
+
+const char *config_difference(const struct config *a, const struct config *b)
+{
+    struct config x = *a, y = *b;
+    for (int i = 0; i < N_FIELDS; i++) {
+        if (!same_value(&x, &y, &fields[i]))
+            return fields[i].name;
+    }
+    return NULL;
+}
+
 bool config_preset(struct config *config, const char *name)
 {
     static const struct preset {

@@ -36,6 +36,9 @@ enum tfm_status config_parse(struct config *config, const json_t *root, const ch
 enum tfm_status config_write(const struct config *config, const json_t *training, const char *path,
                              struct tfm_error *err);
 
+/* The name of the first field in which two differ; NULL: in none. */
+const char *config_difference(const struct config *a, const struct config *b);
+
 /* Fills in "tiny", "small" or "base", all but the vocabulary sizes (0). False when the name is unknown. */
 bool config_preset(struct config *config, const char *name);
 

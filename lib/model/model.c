@@ -12,10 +12,6 @@
 #include "base/file.h"
 #include "base/mem.h"
 
-#define CONFIG_FILE "config.json"
-#define WEIGHTS_FILE "weights.safetensors.gz"
-#define PLAIN_WEIGHTS_FILE "weights.safetensors"
-
 /* Replaces path by "folder/name"; *is_there tells whether there is such a file. */
 static enum tfm_status find_file(struct str *path, bool *is_there, const char *folder, const char *name,
                                  struct tfm_error *err)
@@ -27,36 +23,53 @@ static enum tfm_status find_file(struct str *path, bool *is_there, const char *f
 
 /* ---- config.json ---- */
 
-static enum tfm_status open_config(struct tfm_model *model, struct str *path, struct tfm_error *err)
+static enum tfm_status read_config(struct config *config, json_t **training, struct str *path,
+                                   const char *folder, struct tfm_error *err)
 {
     bool is_there;
-    TRY(find_file(path, &is_there, model->folder, CONFIG_FILE, err));
+    TRY(find_file(path, &is_there, folder, MODEL_CONFIG, err));
     if (!is_there && errno == EACCES)
         return err_io(err, "cannot open %s", path->data);
-    if (!is_there && !file_exists(model->folder))
-        return err_set(err, TFM_EIO, "there is no model folder %s", model->folder);
+    if (!is_there && !file_exists(folder))
+        return err_set(err, TFM_EIO, "there is no model folder %s", folder);
     if (!is_there)
-        return err_set(err, TFM_EIO, "%s holds no " CONFIG_FILE " and so is no model folder", model->folder);
+        return err_set(err, TFM_EIO, "%s holds no " MODEL_CONFIG " and so is no model folder", folder);
     json_t *root;
     TRY(json_read(&root, path->data, err));
-    enum tfm_status status = config_parse(&model->config, root, path->data, err);
+    enum tfm_status status = config_parse(config, root, path->data, err);
     if (status == TFM_OK)
-        model->training = json_incref(json_object_get(root, "training"));
+        *training = json_incref(json_object_get(root, "training"));
     json_decref(root);
+    return status;
+}
+
+enum tfm_status model_read_config(struct config *config, json_t **training, const char *folder,
+                                  struct tfm_error *err)
+{
+    struct str path = { 0 };
+    *training = NULL;
+    enum tfm_status status = read_config(config, training, &path, folder, err);
+    str_release(&path);
     return status;
 }
 
 /* ---- weights ---- */
 
-static enum tfm_status open_weights(struct tfm_model *model, struct str *path, struct tfm_error *err)
+enum tfm_status model_find_weights(struct str *path, const char *folder, struct tfm_error *err)
 {
     bool is_there;
-    TRY(find_file(path, &is_there, model->folder, WEIGHTS_FILE, err));
+    TRY(find_file(path, &is_there, folder, MODEL_WEIGHTS, err));
     if (!is_there)
-        TRY(find_file(path, &is_there, model->folder, PLAIN_WEIGHTS_FILE, err));
+        TRY(find_file(path, &is_there, folder, MODEL_PLAIN_WEIGHTS, err));
     if (!is_there)
-        return err_set(err, TFM_EIO, "%s holds no weights: neither " WEIGHTS_FILE " nor " PLAIN_WEIGHTS_FILE,
-                       model->folder);
+        return err_set(err, TFM_EIO,
+                       "%s holds no weights: neither " MODEL_WEIGHTS " nor " MODEL_PLAIN_WEIGHTS, folder);
+    return TFM_OK;
+}
+
+static enum tfm_status open_weights(struct tfm_model *model, struct str *path, struct tfm_error *err)
+{
+    TRY(model_find_weights(path, model->folder, err));
     struct pool *pool;
     TRY(pool_new(&pool, pool_cores(), err));
     enum tfm_status status =
@@ -73,15 +86,15 @@ static enum tfm_status check_vocabulary(const struct spm *spm, int size, const c
                                         const struct config *config, const char *path, struct tfm_error *err)
 {
     if (spm_size(spm) != size)
-        return err_set(err, TFM_EFORMAT, "%s: the vocabulary has %d pieces, but %s in " CONFIG_FILE " is %d",
+        return err_set(err, TFM_EFORMAT, "%s: the vocabulary has %d pieces, but %s in " MODEL_CONFIG " is %d",
                        path, spm_size(spm), field, size);
     if (spm_eos(spm) != config->eos_token_id)
         return err_set(err, TFM_EFORMAT,
-                       "%s: </s> is piece %d of the vocabulary, but eos_token_id in " CONFIG_FILE " is %d",
+                       "%s: </s> is piece %d of the vocabulary, but eos_token_id in " MODEL_CONFIG " is %d",
                        path, spm_eos(spm), config->eos_token_id);
     if (spm_unk(spm) != config->unk_token_id)
         return err_set(err, TFM_EFORMAT,
-                       "%s: <unk> is piece %d of the vocabulary, but unk_token_id in " CONFIG_FILE " is %d",
+                       "%s: <unk> is piece %d of the vocabulary, but unk_token_id in " MODEL_CONFIG " is %d",
                        path, spm_unk(spm), config->unk_token_id);
     return TFM_OK;
 }
@@ -90,12 +103,13 @@ static enum tfm_status open_vocabularies(struct tfm_model *model, struct str *pa
 {
     const struct config *config = &model->config;
     bool is_shared, is_there;
-    TRY(find_file(path, &is_shared, model->folder, "vocab.spm", err));
+    TRY(find_file(path, &is_shared, model->folder, MODEL_VOCAB, err));
     if (!is_shared) {
-        TRY(find_file(path, &is_there, model->folder, "source.spm", err));
+        TRY(find_file(path, &is_there, model->folder, MODEL_SOURCE_VOCAB, err));
         if (!is_there)
             return err_set(err, TFM_EIO,
-                           "%s holds no vocabulary: neither vocab.spm nor source.spm and target.spm",
+                           "%s holds no vocabulary: neither " MODEL_VOCAB " nor " MODEL_SOURCE_VOCAB
+                           " and " MODEL_TARGET_VOCAB,
                            model->folder);
     }
     TRY(spm_open(&model->source, path->data, err));
@@ -104,7 +118,7 @@ static enum tfm_status open_vocabularies(struct tfm_model *model, struct str *pa
     if (is_shared) {
         model->target = model->source;
     } else {
-        TRY(path_join(path, model->folder, "target.spm", err));
+        TRY(path_join(path, model->folder, MODEL_TARGET_VOCAB, err));
         TRY(spm_open(&model->target, path->data, err));
     }
     return check_vocabulary(model->target, config->vocab_size, "vocab_size", config, path->data, err);
@@ -168,11 +182,7 @@ static enum tfm_status open_folder(struct tfm_model *model, const char *folder, 
     enum cpu_tier tier;
     TRY(cpu_current(&tier, err));
     model->kern = kern_for(tier);
-    struct str path = { 0 };
-    enum tfm_status status = open_config(model, &path, err);
-    str_release(&path);
-    if (status != TFM_OK)
-        return status;
+    TRY(model_read_config(&model->config, &model->training, folder, err));
     TRY(params_list(&model->params, &model->config, err));
     TRY(open_parts(model, err));
     return bind_net(model, err);
@@ -213,21 +223,23 @@ void tfm_model_free(struct tfm_model *model)
 
 static enum tfm_status write_files(struct str *path, const char *folder, const struct config *config,
                                    const json_t *training, const struct params *params, const real *block,
-                                   enum tensor_type type, struct pool *pool, struct tfm_error *err)
+                                   enum tensor_type type, bool is_plain, struct pool *pool,
+                                   struct tfm_error *err)
 {
     TRY(dir_make(folder, err));
-    TRY(path_join(path, folder, CONFIG_FILE, err));
+    TRY(path_join(path, folder, MODEL_CONFIG, err));
     TRY(config_write(config, training, path->data, err));
-    TRY(path_join(path, folder, WEIGHTS_FILE, err));
+    TRY(path_join(path, folder, is_plain ? MODEL_PLAIN_WEIGHTS : MODEL_WEIGHTS, err));
     return safetensors_write(path->data, params, block, type, pool, err);
 }
 
 enum tfm_status model_write(const char *folder, const struct config *config, const json_t *training,
                             const struct params *params, const real *block, enum tensor_type type,
-                            struct pool *pool, struct tfm_error *err)
+                            bool is_plain, struct pool *pool, struct tfm_error *err)
 {
     struct str path = { 0 };
-    enum tfm_status status = write_files(&path, folder, config, training, params, block, type, pool, err);
+    enum tfm_status status =
+        write_files(&path, folder, config, training, params, block, type, is_plain, pool, err);
     str_release(&path);
     return status;
 }

@@ -9,6 +9,14 @@
 #include "model/safetensors.h"
 #include "text/spm.h"
 
+/* The files of a folder. There is one vocabulary or there are two; compressed weights go before plain ones. */
+#define MODEL_CONFIG "config.json"
+#define MODEL_WEIGHTS "weights.safetensors.gz"
+#define MODEL_PLAIN_WEIGHTS "weights.safetensors"
+#define MODEL_VOCAB "vocab.spm"
+#define MODEL_SOURCE_VOCAB "source.spm"
+#define MODEL_TARGET_VOCAB "target.spm"
+
 struct tfm_model {
     char *folder;
     struct config config;
@@ -26,10 +34,17 @@ struct tfm_model {
 
 /* tfm_model_open and tfm_model_free (tfm.h) are in model.c; the kernels are those of cpu_current. */
 
-/* Writes the files of a model folder: config.json, weights.safetensors.gz; the vocabularies are copied by the
- * caller. Each file is atomic, the weights come last. */
+/* *training is the provenance, or NULL; json_decref it. */
+enum tfm_status model_read_config(struct config *config, json_t **training, const char *folder,
+                                  struct tfm_error *err);
+
+/* Replaces path by that of the folder's weights. */
+enum tfm_status model_find_weights(struct str *path, const char *folder, struct tfm_error *err);
+
+/* Writes the files of a model folder: config.json, weights.safetensors.gz (or the plain file); the
+ * vocabularies are copied by the caller. Each file is atomic, the weights come last. */
 enum tfm_status model_write(const char *folder, const struct config *config, const json_t *training,
                             const struct params *params, const real *block, enum tensor_type type,
-                            struct pool *pool, struct tfm_error *err);
+                            bool is_plain, struct pool *pool, struct tfm_error *err);
 
 #endif

@@ -141,7 +141,8 @@ static enum tfm_status list_updates(struct ints *updates, const char *folder, st
     return status;
 }
 
-/* The newest n up to the one named `last`: a later one was left by a run that was killed before it counted. */
+/* The newest n up to the one named `last`: a later one was left by a run that was killed before it
+ * counted. */
 static enum tfm_status find_newest(struct kept *kept, const struct checkpoints *c, int n, const char *last,
                                    struct tfm_error *err)
 {

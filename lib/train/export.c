@@ -80,7 +80,7 @@ enum tfm_status export_model(const struct tfm_train_options *options, const stru
     if (training == NULL)
         return err_set(err, TFM_ENOMEM, "no memory to describe the model in %s", options->model);
     enum tfm_status status = model_write(options->model, config, training, params, weights,
-                                         options->f16 ? TENSOR_F16 : TENSOR_F32, pool, err);
+                                         options->f16 ? TENSOR_F16 : TENSOR_F32, false, pool, err);
     json_decref(training);
     return status;
 }

@@ -62,7 +62,7 @@ static void write_model(void)
     static const char *const others[] = { "weights.safetensors", "source.spm", "target.spm" };
     struct tfm_error err = { 0 };
     json_t *training = json_pack("{s:i}", "updates", 17);
-    if (model_write(folder, &config, training, &params, block, TENSOR_F16, NULL, &err) != TFM_OK)
+    if (model_write(folder, &config, training, &params, block, TENSOR_F16, false, NULL, &err) != TFM_OK)
         check_note("%s", err.message);
     json_decref(training);
     copy_file(in_folder("../vocab"), in_folder("vocab.spm"));
@@ -124,8 +124,8 @@ static void test_open(void)
 
     char again[560];
     snprintf(again, sizeof(again), "%s/again", check_tmp());
-    CHECK(model_write(again, &model->config, model->training, &model->params, model->block, model->type, NULL,
-                      &err) == TFM_OK,
+    CHECK(model_write(again, &model->config, model->training, &model->params, model->block, model->type, false,
+                      NULL, &err) == TFM_OK,
           "it is written again");
     CHECK(check_same_files(in_folder("config.json"), in_folder("../again/config.json")),
           "with the same config.json");
@@ -158,7 +158,7 @@ static void test_variants(void)
     spm_free(spm);
     params_list(&two_params, &two, &err);
     real *two_block = mem_alloc(two_params.size * sizeof(real), &err);
-    model_write(folder, &two, NULL, &two_params, two_block, TENSOR_F32, NULL, &err);
+    model_write(folder, &two, NULL, &two_params, two_block, TENSOR_F32, false, NULL, &err);
     copy_file(in_folder("../smaller"), in_folder("source.spm"));
     CHECK(tfm_model_open(&model, folder, &err) == TFM_OK && model->source != model->target &&
               model->training == NULL && spm_size(model->source) == two.source_vocab_size,
@@ -256,7 +256,7 @@ static void test_broken(void)
     tfm_translate_options_init(&options);
     for (int i = 0; i < 2; i++) {
         *value = (real)broken[i];
-        if (model_write(folder, &config, NULL, &params, block, TENSOR_F32, NULL, &err) != TFM_OK ||
+        if (model_write(folder, &config, NULL, &params, block, TENSOR_F32, false, NULL, &err) != TFM_OK ||
             !CHECK(tfm_model_open(&model, folder, &err) == TFM_OK, "a model with a weight of %g is opened",
                    (double)broken[i]))
             continue;

@@ -1,0 +1,80 @@
+/*
+ * cmd_convert.c: `tfm convert`: writes a model in another form. The work is tfm_convert's.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "options.h"
+#include "stop.h"
+
+#define COMMAND "tfm convert"
+
+struct convert_args {
+    struct tfm_convert_options options;
+    const char *precision;
+};
+
+#define FIELD(field) OPTION_FIELD(struct convert_args, field)
+
+/* clang-format off */
+static const struct option_spec options[] = {
+    { .help = "Options" },
+    { .name = "average", FIELD(options.average),
+      .help = "write the mean of the weights of all models IN, which must be alike" },
+    { .name = "smoothed", FIELD(options.smoothed),
+      .help = "with --average, take the smoothed weights of checkpoints rather than the raw ones" },
+    { .name = "precision", FIELD(precision), .argument = "fp32|fp16",
+      .standard = "that of IN; fp16 for checkpoints", .help = "bits of each weight on disk" },
+    { .name = "plain", FIELD(options.plain), .help = "write weights.safetensors, not compressed" },
+    { .name = "force", .letter = 'f', FIELD(options.force), .help = "replace the model in the folder OUT" },
+    OPTION_HELP_ENTRY,
+};
+/* clang-format on */
+
+static void set_defaults(void *fields)
+{
+    struct convert_args *args = fields;
+    *args = (struct convert_args){ 0 };
+    tfm_convert_options_init(&args->options);
+}
+
+static const struct option_table table = {
+    .command = COMMAND,
+    .usage = "[OPTION]... IN... OUT",
+    .summary = "Writes a model in another form: in another precision, or the mean of several.\n"
+               "IN is a model folder or a checkpoint of a training.",
+    .defaults = set_defaults,
+    .options = options,
+    .n = sizeof(options) / sizeof(options[0]),
+};
+
+int cmd_convert(int argc, char **argv)
+{
+    struct convert_args args;
+    struct tfm_convert_options *o = &args.options;
+    int n;
+    int wrong = options_parse(&table, &args, argc, argv, &n);
+    if (wrong != OPTIONS_GO_ON)
+        return wrong;
+    if (n < 2)
+        return options_wrong(&table, "found %s, expected the folder to read and the one to write",
+                             n == 0 ? "no folder" : "one folder");
+    if (n > 2 && !o->average)
+        return options_wrong(
+            &table, "found %d folders to read, expected one; --average makes one model of several", n - 1);
+    o->inputs = (const char *const *)argv + 1;
+    o->n_inputs = (size_t)n - 1;
+    o->output = argv[n];
+    if (args.precision != NULL)
+        o->precision = strcmp(args.precision, "fp32") == 0 ? TFM_PRECISION_FP32 : TFM_PRECISION_FP16;
+    o->stop = &stop_signal;
+
+    struct tfm_error err;
+    stop_catch_signals();
+    enum tfm_status status = tfm_convert(o, &err);
+    if (status == TFM_OK)
+        return EXIT_SUCCESS;
+    int failed = cmd_failed(COMMAND, &err);
+    return status == TFM_ESTOPPED ? EXIT_SIGNAL + stop_signal : failed;
+}

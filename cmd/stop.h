@@ -1,0 +1,13 @@
+/*
+ * stop.h: signals that ask a command to end in good order.
+ */
+#ifndef TFM_CMD_STOP_H
+#define TFM_CMD_STOP_H
+
+/* The number of the signal that came, or 0: what the `stop` of the library's options points to. */
+extern volatile int stop_signal;
+
+/* SIGINT, SIGTERM, SIGHUP and SIGPIPE are noted from now on; the second of them ends the program at once. */
+void stop_catch_signals(void);
+
+#endif
