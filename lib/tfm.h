@@ -319,7 +319,8 @@ struct tfm_train_options {
     enum tfm_tie tie;          /* TFM_TIE_ALL needs one vocabulary for both sides */
     float dropout, attention_dropout, activation_dropout;
     /* optimiser */
-    int mini_batch_words;      /* target pieces an update, about. 0 takes the preset's value */
+    int mini_batch_words;      /* target pieces a batch, about. 0 takes the preset's value */
+    int optimizer_delay;       /* batches an update: their gradients are summed. Default 1 */
     double learn_rate;         /* peak. 0 takes the preset's value */
     struct tfm_interval lr_warmup; /* linear rise to learn_rate; not in minutes. 0: the preset's */
     enum tfm_decay lr_decay;       /* cosine and linear reach zero at `after`. Default TFM_DECAY_INV_SQRT */

@@ -51,6 +51,12 @@ static int compare_keys(const void *a, const void *b)
     return (x->pair > y->pair) - (x->pair < y->pair);
 }
 
+static struct batch_key key_of(const struct corpus *corpus, int pair)
+{
+    return (struct batch_key){ corpus_length(&corpus->target, pair), corpus_length(&corpus->source, pair),
+                               pair };
+}
+
 /* The end of the stretch that begins at `from`: enough pairs for STRETCH_BATCHES batches. Fills in their
  * keys. */
 static int fill_stretch(struct batch_plan *plan, const struct corpus *corpus, int from, int words)
@@ -58,9 +64,7 @@ static int fill_stretch(struct batch_plan *plan, const struct corpus *corpus, in
     double room = (double)words * STRETCH_BATCHES;
     int to = from;
     for (; to < plan->n_pairs && room > 0; to++) {
-        int pair = plan->pairs[to];
-        plan->keys[to] = (struct batch_key){ corpus_length(&corpus->target, pair),
-                                             corpus_length(&corpus->source, pair), pair };
+        plan->keys[to] = key_of(corpus, plan->pairs[to]);
         room -= plan->keys[to].target;
     }
     return to;
@@ -98,6 +102,25 @@ void batch_plan_make(struct batch_plan *plan, const struct corpus *corpus, uint6
         from = to;
     }
     plan->start[plan->n] = plan->n_pairs;
+}
+
+enum tfm_status batch_join(struct ints *pairs, struct batch_plan *plan, const struct corpus *corpus, int i,
+                           int n, struct tfm_error *err)
+{
+    pairs->n = 0;
+    for (int b = i; b < i + n; b++) {
+        int n_pairs;
+        const int *batch = batch_pairs(plan, b, &n_pairs);
+        TRY(ints_add(pairs, batch, (size_t)n_pairs, err));
+    }
+    if (n == 1)
+        return TFM_OK;
+    for (size_t p = 0; p < pairs->n; p++)
+        plan->keys[p] = key_of(corpus, pairs->data[p]);
+    qsort(plan->keys, pairs->n, sizeof(*plan->keys), compare_keys);
+    for (size_t p = 0; p < pairs->n; p++)
+        pairs->data[p] = plan->keys[p].pair;
+    return TFM_OK;
 }
 
 static void take_side(struct tokens *tokens, const struct corpus_side *side, const int *pairs, int n,

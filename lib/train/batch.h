@@ -46,6 +46,10 @@ static inline const int *batch_pairs(const struct batch_plan *plan, int i, int *
     return plan->pairs + start[0];
 }
 
+/* Replaces pairs by those of n batches, from the epoch's i-th on, sorted as those of one batch are. */
+enum tfm_status batch_join(struct ints *pairs, struct batch_plan *plan, const struct corpus *corpus, int i,
+                           int n, struct tfm_error *err);
+
 /* Lays n pairs end to end, each side closed by </s>, and that `copies` times over with keys of their own;
  * memory comes from the arena. */
 void batch_take(struct tokens *source, struct tokens *target, const struct corpus *corpus, const int *pairs,

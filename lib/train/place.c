@@ -117,7 +117,9 @@ enum tfm_status place_begin(struct training *t, struct tfm_error *err)
     return TFM_OK;
 }
 
-enum tfm_status place_next_batch(struct training *t, const int **pairs, int *n, struct tfm_error *err)
+/* At the end of a window fewer batches are left. The layers see one micro-batch at a time all the same, so
+ * memory does not grow with their number. */
+enum tfm_status place_next_pairs(struct training *t, struct ints *pairs, struct tfm_error *err)
 {
     struct train_state *s = &t->state;
     while (s->batch == t->plan.n) {
@@ -131,11 +133,14 @@ enum tfm_status place_next_batch(struct training *t, const int **pairs, int *n, 
         TRY(begin_window(t, err));
         breakdown_to(t->breakdown, PROFILE_OTHER);
     }
-    *pairs = batch_pairs(&t->plan, s->batch++, n);
+    int left = t->plan.n - s->batch;
+    int n = left < t->options.optimizer_delay ? left : t->options.optimizer_delay;
+    TRY(batch_join(pairs, &t->plan, t->seen, s->batch, n, err));
+    s->batch += n;
     return TFM_OK;
 }
 
-void place_count_batch(struct training *t, int n)
+void place_count_pairs(struct training *t, int n)
 {
     t->state.epoch_pairs += n;
     t->trained_pairs += n;

@@ -14,9 +14,10 @@ enum tfm_status place_begin(struct training *training, struct tfm_error *err);
  * place amounts to. */
 enum tfm_status place_find(struct training *training, struct tfm_error *err);
 
-/* The next batch, of the next window or epoch where need be; and that its n pairs were trained on. */
-enum tfm_status place_next_batch(struct training *training, const int **pairs, int *n, struct tfm_error *err);
-void place_count_batch(struct training *training, int n);
+/* Replaces pairs by those of the next update's batches, of the next window or epoch where need be; and that n
+ * pairs were trained on. */
+enum tfm_status place_next_pairs(struct training *training, struct ints *pairs, struct tfm_error *err);
+void place_count_pairs(struct training *training, int n);
 
 /* Tells how many pairs of the first pass were left out, and why. */
 void place_report_tally(const struct training *training);

@@ -1,8 +1,8 @@
 /*
- * trainer.c: the training loop. An update: a batch in lanes, forward and back (lanes.c); the gradients
- * summed, clipped and applied (optimizer.c). Between updates, when they are due: progress, validation,
- * checkpoint. Everything that decides a digit is in the weights, the moments and the state, and those are
- * what a checkpoint holds; so a training that was stopped or killed goes on as if it had not been.
+ * trainer.c: the training loop. An update: a batch, or some, in lanes, forward and back (lanes.c); the
+ * gradients summed, clipped and applied (optimizer.c). Between updates, when they are due: progress,
+ * validation, checkpoint. Everything that decides a digit is in the weights, the moments and the state, and
+ * those are what a checkpoint holds; so a training that was stopped or killed goes on as if it had not been.
  */
 #include "train/trainer.h"
 
@@ -25,6 +25,7 @@ struct trainer {
     bool is_saved;                    /* the state is on disk as it is */
     long validated_update;            /* -1: none in this run */
     double learn_rate, gradient_norm; /* of the last update */
+    struct ints pairs;                /* of the running update */
     double busy_seconds, busy_tokens; /* of updates since the last report; tokens of both sides */
     struct schedule_point first;      /* where this run began ... */
     double began;                     /* ... and when */
@@ -108,13 +109,13 @@ static enum tfm_status check_loss(const struct trainer *r, long update, double l
     return diverge_check(&found, &t->params, t->optimizer.weights, t->lanes.lane[0].gradient, err);
 }
 
-static void count_tokens(const struct training *t, const int *pairs, int n, double *n_source,
+static void count_tokens(const struct training *t, const struct ints *pairs, double *n_source,
                          double *n_target)
 {
     *n_source = *n_target = 0;
-    for (int i = 0; i < n; i++) {
-        *n_source += corpus_length(&t->seen->source, pairs[i]);
-        *n_target += corpus_length(&t->seen->target, pairs[i]);
+    for (size_t i = 0; i < pairs->n; i++) {
+        *n_source += corpus_length(&t->seen->source, pairs->data[i]);
+        *n_target += corpus_length(&t->seen->target, pairs->data[i]);
     }
 }
 
@@ -138,12 +139,10 @@ static enum tfm_status run_update(struct trainer *r, struct tfm_error *err)
     struct train_state *s = &t->state;
     struct schedule_point before = t->point;
     double began = training_clock(), n_source, n_target;
-    const int *pairs;
-    int n;
     breakdown_to(t->breakdown, PROFILE_OTHER);
-    TRY(place_next_batch(t, &pairs, &n, err));
-    count_tokens(t, pairs, n, &n_source, &n_target);
-    TRY(lanes_split(&t->lanes, t->seen, pairs, n, err));
+    TRY(place_next_pairs(t, &r->pairs, err));
+    count_tokens(t, &r->pairs, &n_source, &n_target);
+    TRY(lanes_split(&t->lanes, t->seen, r->pairs.data, (int)r->pairs.n, err));
 
     struct lanes_run how = training_lanes_run(t, &t->net, s->update + 1);
     how.profiles = t->breakdown != NULL ? t->breakdown->lanes : NULL;
@@ -157,7 +156,7 @@ static enum tfm_status run_update(struct trainer *r, struct tfm_error *err)
     s->target_tokens += n_target;
     s->loss_sum += sum.loss;
     s->loss_tokens += n_target;
-    place_count_batch(t, n);
+    place_count_pairs(t, (int)r->pairs.n);
     apply_gradient(r, n_target);
     breakdown_to(t->breakdown, PROFILE_OTHER);
 
@@ -402,6 +401,7 @@ enum tfm_status trainer_run(const struct tfm_train_options *options, const struc
     if (status == TFM_OK)
         status = t->has_resumed && is_finished(&r) && !t->state.valid_is_due ? export_again(&r, err)
                                                                              : train(&r, err);
+    ints_release(&r.pairs);
     if (t->breakdown != NULL && (status == TFM_OK || status == TFM_ESTOPPED))
         report_profile(&r);
     training_release(t);

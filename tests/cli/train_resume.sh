@@ -96,6 +96,31 @@ for other in best once; do
         "$dir/$other/checkpoints/last/weights.safetensors"
 done
 
+# ---- updates of several batches ----
+
+# delayed FOLDER OPTION...: two batches an update, one at the end of an epoch of an odd number
+delayed() {
+    folder=$1
+    shift
+    train "$folder" --optimizer-delay 2 --mini-batch-words 100 "$@"
+}
+
+# last_loss FOLDER
+last_loss() {
+    sed -n 's/.*"event": "progress".*"loss": \([0-9.]*\),.*/\1/p' "$1.log" | tail -n 1
+}
+
+check "two batches an update: 40 updates" delayed "$dir/two" --cpu-threads 2 --after 40u
+check "15 updates" delayed "$dir/two2" --cpu-threads 2 --after 15u
+check "then 25 more" delayed "$dir/two2" --cpu-threads 2 --after 40u
+for file in weights ema moment1 moment2; do
+    same "the same digits: $file" "$dir/two/checkpoints/last/$file.safetensors" \
+        "$dir/two2/checkpoints/last/$file.safetensors"
+done
+echo "# loss $(last_loss "$dir/two") with two batches of 100 words, $(last_loss "$dir/whole") with one of 200"
+check "they learn as much as one of twice the size" awk -v two="$(last_loss "$dir/two")" \
+    -v one="$(last_loss "$dir/whole")" 'BEGIN { exit !(two > 0.9 * one && two < 1.1 * one) }'
+
 # ---- ended from outside ----
 
 # long FOLDER UPDATES: a training of many updates and saves, in the background; $pid is its process

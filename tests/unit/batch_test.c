@@ -84,6 +84,37 @@ static void test_plan(const struct corpus *corpus)
     batch_plan_release(&again);
 }
 
+static void test_join(const struct corpus *corpus)
+{
+    struct batch_plan plan;
+    struct ints pairs = { 0 };
+    toy_must(batch_plan_init(&plan, corpus->n, &err), &err);
+    batch_plan_make(&plan, corpus, 1, 1, 0, WORDS);
+    int *seen = calloc((size_t)corpus->n, sizeof(*seen)), n_wrong = 0, n_unsorted = 0, n_all = 0;
+    for (int b = 10; b < 14; b++) {
+        int n;
+        const int *batch = batch_pairs(&plan, b, &n);
+        toy_must(batch_join(&pairs, &plan, corpus, b, 1, &err), &err);
+        CHECK(pairs.n == (size_t)n && memcmp(pairs.data, batch, pairs.n * sizeof(int)) == 0,
+              "one batch alone is as it was");
+        for (int i = 0; i < n; i++)
+            seen[batch[i]]++;
+        n_all += n;
+    }
+    toy_must(batch_join(&pairs, &plan, corpus, 10, 4, &err), &err);
+    CHECK_INT((int)pairs.n, n_all, "four batches together");
+    for (size_t i = 0; i < pairs.n; i++) {
+        n_wrong += seen[pairs.data[i]]-- != 1;
+        n_unsorted += i > 0 && corpus_length(&corpus->target, pairs.data[i]) <
+                                   corpus_length(&corpus->target, pairs.data[i - 1]);
+    }
+    CHECK_INT(n_wrong, 0, "hold the pairs of all four, each once");
+    CHECK_INT(n_unsorted, 0, "and are sorted as one");
+    free(seen);
+    ints_release(&pairs);
+    batch_plan_release(&plan);
+}
+
 static void test_take(const struct corpus *corpus)
 {
     struct arena arena;
@@ -152,7 +183,9 @@ static void run_updates(struct outcome *out, const struct corpus *corpus, const 
         how.update_seed = (uint64_t)b + 1;
         out->sum = lanes_forward_backward(&lanes, &how);
         out->norm = optimizer_reduce(&optimizer, &lanes, kern, pool);
-        struct optimizer_step step = { b + 1, 0.01, 1.0 / 2500, 0.001 };
+        struct optimizer_step step = {
+            .update = b + 1, .learn_rate = 0.01, .gradient_scale = 1.0 / 2500, .average_rate = 0.001
+        };
         optimizer_apply(&optimizer, &lanes, &step, kern, pool);
     }
     double n_target;
@@ -228,6 +261,7 @@ int main(void)
     make_corpus(&corpus, spm);
     struct config config = make_config(spm);
     test_plan(&corpus);
+    test_join(&corpus);
     test_take(&corpus);
     test_lanes(&corpus, &config);
     corpus_release(&corpus);
