@@ -99,6 +99,8 @@ static const struct option_spec options[] = {
       .help = "train each pair twice, with other dropout, and weigh their disagreement so much; 5 is usual" },
     { .name = "clip-norm", FIELD(options.clip_norm), .argument = "X", .min = 0, .max = 1e9,
       .help = "longest gradient; 0 is any" },
+    { .name = "weight-decay", FIELD(options.weight_decay), .argument = "X", .min = 0, .max = 1000,
+      .help = "part of each matrix that an update takes away, times the learning rate" },
     { .name = "exponential-smoothing", FIELD(options.exponential_smoothing), .argument = "X", .min = 0,
       .max = 1,
       .help = "validate and export a mean of the weights that moves by this part an update; 0: the weights" },

@@ -328,6 +328,8 @@ struct tfm_train_options {
     float r_drop;              /* weight of the divergence between two passes with other dropout (alpha of Liang
                                   et al. 2021); 0: one pass. Default 0 */
     float clip_norm;           /* 0: off. Default 1 */
+    float weight_decay;        /* part of each matrix that an update takes away, times the learning rate
+                                  (Loshchilov and Hutter 2019). Default 0 */
     uint64_t seed;             /* Default 1 */
     /* run */
     struct tfm_interval after; /* stop after; 0: never. A negative amount, the default: 0 where validations can stop

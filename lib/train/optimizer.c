@@ -1,6 +1,6 @@
 /*
  * optimizer.c: one step of Adam (Kingma and Ba 2015; beta 0.9 and 0.98, epsilon 1e-9 as in Vaswani et al.
- * 2017). The block is cut into a fixed number of slices, worked on side by side; partial sums are added in
+ * 2017), with decoupled weight decay for matrices: w -= lr * decay * w (Loshchilov and Hutter 2019). The block is cut into a fixed number of slices, worked on side by side; partial sums are added in
  * the order of the slices, so no digit depends on the threads. The bias corrections are put into the step: lr
  * * sqrt(1 - beta2^u) / (1 - beta1^u). The running mean of the weights follows average += (1 - decay)
  * (weights - average), decay = min(1 - rate, (u+1) / (u+10)): a plain mean at first, so that the random start
@@ -50,7 +50,8 @@ struct work {
     struct optimizer *optimizer;
     struct lanes *lanes;
     const struct kern *kern;
-    real step, gradient_scale, average_part;
+    const struct params *params;
+    real step, gradient_scale, average_part, decay;
 };
 
 /* Slice i is [from, from + n). */
@@ -82,14 +83,36 @@ double optimizer_reduce(struct optimizer *optimizer, struct lanes *lanes, const 
     return sqrt(sum);
 }
 
+static void apply_adam(const struct work *w, size_t from, size_t n, real decay)
+{
+    struct optimizer *o = w->optimizer;
+    w->kern->adam(o->weights + from, o->moment1 + from, o->moment2 + from, w->lanes->lane[0].gradient + from,
+                  n, w->gradient_scale, (real)BETA1, (real)BETA2, w->step, (real)EPSILON, decay);
+}
+
+/* The part of each tensor that lies in [from, from + n): biases and norms, which are vectors, do not decay. */
+static void apply_decayed(const struct work *w, size_t from, size_t n)
+{
+    for (int i = 0; i < w->params->n; i++) {
+        const struct param *param = &w->params->list[i];
+        size_t begin = param->offset, end = begin + params_count(param);
+        begin = begin > from ? begin : from;
+        end = end < from + n ? end : from + n;
+        if (begin < end)
+            apply_adam(w, begin, end - begin, param->is_vector ? 0 : w->decay);
+    }
+}
+
 static void apply_slice(void *arg, int i, int worker)
 {
     (void)worker;
     const struct work *w = arg;
     struct optimizer *o = w->optimizer;
     size_t from, n = slice(w, i, &from);
-    w->kern->adam(o->weights + from, o->moment1 + from, o->moment2 + from, w->lanes->lane[0].gradient + from,
-                  n, w->gradient_scale, (real)BETA1, (real)BETA2, w->step, (real)EPSILON, 0);
+    if (w->decay > 0)
+        apply_decayed(w, from, n);
+    else
+        apply_adam(w, from, n, 0);
     if (o->average != NULL) {
         real *average = o->average + from;
         const real *weights = o->weights + from;
@@ -105,7 +128,8 @@ void optimizer_apply(struct optimizer *optimizer, struct lanes *lanes, const str
 {
     double u = (double)step->update;
     double decay = fmin(1 - step->average_rate, (u + 1) / (u + 10));
-    struct work w = { .optimizer = optimizer, .lanes = lanes, .kern = kern };
+    struct work w = { .optimizer = optimizer, .lanes = lanes, .kern = kern, .params = step->params };
+    w.decay = (real)(step->learn_rate * step->weight_decay);
     w.step = (real)(step->learn_rate * sqrt(1 - pow(BETA2, u)) / (1 - pow(BETA1, u)));
     w.gradient_scale = (real)step->gradient_scale;
     w.average_part = (real)(1 - decay);

@@ -27,6 +27,8 @@ struct optimizer_step {
     double learn_rate;
     double gradient_scale; /* the gradient is lane 0's times this */
     double average_rate;   /* the part by which the running mean moves, later on */
+    double weight_decay;   /* the part of each matrix that is taken away, times the learning rate ... */
+    const struct params *params; /* ... which are those; needed where there is decay */
 };
 
 /* Moves the weights and the running mean, and clears the gradients of all lanes. */

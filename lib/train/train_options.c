@@ -147,6 +147,7 @@ static enum tfm_status check_numbers(const struct tfm_train_options *o, struct t
         { "--source-sampling", o->source_sampling, 0, 1000 },
         { "--target-sampling", o->target_sampling, 0, 1000 },
         { "--clip-norm", o->clip_norm, 0, HUGE_VAL },
+        { "--weight-decay", o->weight_decay, 0, 1000 },
         { "--after", o->after.amount, 0, HUGE_VAL },
         { "--disp-freq", o->disp_freq.amount, 0, HUGE_VAL },
         { "--valid-freq", o->valid_freq.amount, 0, HUGE_VAL },

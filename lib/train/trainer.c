@@ -127,7 +127,9 @@ static void apply_gradient(struct trainer *r, double n_target)
     struct optimizer_step step = { .update = t->state.update,
                                    .learn_rate = r->learn_rate,
                                    .gradient_scale = 1 / n_target,
-                                   .average_rate = t->options.exponential_smoothing };
+                                   .average_rate = t->options.exponential_smoothing,
+                                   .params = &t->params,
+                                   .weight_decay = t->options.weight_decay };
     if (clip > 0 && r->gradient_norm > clip)
         step.gradient_scale *= clip / r->gradient_norm;
     optimizer_apply(&t->optimizer, &t->lanes, &step, t->kern, t->pool);

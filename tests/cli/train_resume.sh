@@ -102,7 +102,7 @@ done
 delayed() {
     folder=$1
     shift
-    train "$folder" --optimizer-delay 2 --mini-batch-words 100 "$@"
+    train "$folder" --optimizer-delay 2 --mini-batch-words 100 --weight-decay 0.1 "$@"
 }
 
 # last_loss FOLDER
