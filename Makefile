@@ -217,6 +217,9 @@ $(FLOAT_TESTS): $(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(BUILD)/libtfm.a
 	@echo "  LINK $@"
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
 
+# Of the commands, what unit tests reach.
+$(BUILD)/tests/event_file_test: $(BUILD)/cmd/event_file.o
+
 $(DOUBLE_TESTS): $(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(BUILD)/libtfm-double.a
 	@echo "  LINK $@"
 	$(Q)$(LINK) -o $@ $^ $(LIBS)

@@ -19,7 +19,8 @@ struct train_args {
     struct corpus_list corpora;
     const char *weights, *tsv_fields;
     const char *valid_sets[2], *vocabs[2];
-    const char *recipe, *log, *log_json, *cpu;
+    const char *recipe, *cpu;
+    struct progress_files files;
     bool f32, quiet, dry_run;
 };
 
@@ -129,9 +130,11 @@ static const struct option_spec options[] = {
     { .name = "keep-last", FIELD(options.keep_last), .argument = "N", .min = 1, .max = 1000000,
       .help = "newest checkpoints that are kept, beside the best" },
     { .name = "f32", FIELD(f32), .help = "export the weights in 32 bits rather than 16" },
-    { .name = "log", FIELD(log), .argument = "FILE", .help = "append the log lines to a file too" },
-    { .name = "log-json", FIELD(log_json), .argument = "FILE",
+    { .name = "log", FIELD(files.log), .argument = "FILE", .help = "append the log lines to a file too" },
+    { .name = "log-json", FIELD(files.json), .argument = "FILE",
       .help = "append a JSON object an event to a file" },
+    { .name = "tensorboard", FIELD(files.tensorboard), .argument = "FOLDER",
+      .help = "write losses and scores for TensorBoard into a new file there" },
     { .name = "dry-run", FIELD(dry_run),
       .help = "read everything, say what would be trained and how long it would take, and write nothing" },
     { .name = "profile", FIELD(options.profile),
@@ -227,13 +230,13 @@ static int train(struct train_args *args)
     if (args->dry_run) {
         const char *folder = getenv("TMPDIR");
         o->dry_run = folder != NULL && *folder != '\0' ? folder : "/tmp";
-        args->log = args->log_json = NULL; /* they often lie in the model folder */
+        args->files = (struct progress_files){ 0 }; /* they often lie in the model folder */
     }
 
     struct tfm_error err;
     struct progress progress;
     if ((args->cpu != NULL && tfm_set_cpu(args->cpu, &err) != TFM_OK) ||
-        progress_init(&progress, args->quiet, args->log, args->log_json, &err) != TFM_OK)
+        progress_init(&progress, args->quiet, &args->files, &err) != TFM_OK)
         return cmd_failed(COMMAND, &err);
     o->event = progress_event;
     o->user = &progress;

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "attention_lines.h"
+#include "event_file.h"
 #include "profile_lines.h"
 #include "quote.h"
 #include "terminal.h"
@@ -26,18 +27,39 @@ enum {
 
 /* ---- files ---- */
 
-static FILE *open_file(const char *path, struct tfm_error *err)
+/* The folder that a path begins with. Files are often wanted in the model's folder, which the training itself
+ * has not made yet. Where it cannot be made, a file cannot be either, and that is told. */
+static void make_folder(const char *path, size_t len)
 {
     char folder[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    /* A log is often wanted in the model's folder, which the training itself has not made yet. */
-    if (slash != NULL && slash > path &&
-        snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path) < PATH_MAX)
+    if (len > 0 && len < sizeof(folder)) {
+        memcpy(folder, path, len);
+        folder[len] = '\0';
         mkdir(folder, 0777);
+    }
+}
+
+static FILE *open_file(const char *path, struct tfm_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    if (slash != NULL)
+        make_folder(path, (size_t)(slash - path));
     FILE *file = fopen(path, "ae");
     if (file == NULL)
         cmd_error(err, TFM_EIO, "cannot write %s: %s", path, strerror(errno));
     return file;
+}
+
+static enum tfm_status open_scalars(struct progress *progress, const char *folder, struct tfm_error *err)
+{
+    const char *slash = strrchr(folder, '/');
+    if (slash != NULL)
+        make_folder(folder, (size_t)(slash - folder)); /* the model's, perhaps */
+    make_folder(folder, strlen(folder));
+    progress->scalars = event_file_open(folder, progress->scalars_path, sizeof(progress->scalars_path));
+    return progress->scalars != NULL
+               ? TFM_OK
+               : cmd_error(err, TFM_EIO, "cannot write a file in %s: %s", folder, strerror(errno));
 }
 
 /* Hands on what was written. A file that cannot be written any more is given up, and the training goes on. */
@@ -50,13 +72,14 @@ static void flush_file(FILE **file, const char *path)
     *file = NULL;
 }
 
-enum tfm_status progress_init(struct progress *progress, bool quiet, const char *log_path,
-                              const char *json_path, struct tfm_error *err)
+enum tfm_status progress_init(struct progress *progress, bool quiet, const struct progress_files *files,
+                              struct tfm_error *err)
 {
-    *progress = (struct progress){ .quiet = quiet, .log_path = log_path, .json_path = json_path };
+    *progress = (struct progress){ .quiet = quiet, .log_path = files->log, .json_path = files->json };
     clock_gettime(CLOCK_MONOTONIC, &progress->last);
-    if ((log_path != NULL && (progress->log = open_file(log_path, err)) == NULL) ||
-        (json_path != NULL && (progress->json = open_file(json_path, err)) == NULL)) {
+    if ((files->log != NULL && (progress->log = open_file(files->log, err)) == NULL) ||
+        (files->json != NULL && (progress->json = open_file(files->json, err)) == NULL) ||
+        (files->tensorboard != NULL && open_scalars(progress, files->tensorboard, err) != TFM_OK)) {
         progress_release(progress);
         return TFM_EIO;
     }
@@ -72,7 +95,9 @@ void progress_release(struct progress *progress)
         fclose(progress->log);
     if (progress->json != NULL)
         fclose(progress->json);
-    progress->log = progress->json = NULL;
+    if (progress->scalars != NULL)
+        fclose(progress->scalars);
+    progress->log = progress->json = progress->scalars = NULL;
 }
 
 /* ---- lines ---- */
@@ -171,6 +196,25 @@ static void print_json(FILE *file, const struct tfm_train_event *e)
     fputs("}\n", file);
 }
 
+/* ---- numbers for TensorBoard ---- */
+
+static void write_scalars(FILE *file, const struct tfm_train_event *e)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    double time = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    char tag[64];
+    if (e->kind == TFM_EVENT_PROGRESS) {
+        event_file_add(file, time, e->update, "train/loss", e->loss);
+        event_file_add(file, time, e->update, "train/learn_rate", e->learn_rate);
+        event_file_add(file, time, e->update, "train/gradient_norm", e->gradient_norm);
+        event_file_add(file, time, e->update, "train/tokens_per_second", e->tokens_per_second);
+    } else if (e->kind == TFM_EVENT_VALID) {
+        snprintf(tag, sizeof(tag), "valid/%s", e->metric);
+        event_file_add(file, time, e->update, tag, e->value);
+    }
+}
+
 /* ---- the terminal ---- */
 
 static void format_progress(const struct tfm_train_event *e, char *text, size_t size)
@@ -241,5 +285,9 @@ void progress_event(void *user, const struct tfm_train_event *event)
     if (progress->json != NULL) {
         print_json(progress->json, event);
         flush_file(&progress->json, progress->json_path);
+    }
+    if (progress->scalars != NULL) {
+        write_scalars(progress->scalars, event);
+        flush_file(&progress->scalars, progress->scalars_path);
     }
 }

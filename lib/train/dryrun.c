@@ -182,12 +182,18 @@ static double tokens_of_pass(const struct training *t)
     return tokens_of_window(t) * windows_of_pass(t);
 }
 
+static double updates_of_pass(const struct training *t)
+{
+    int delay = t->options.optimizer_delay;
+    return (t->plan.n + delay - 1) / delay * windows_of_pass(t);
+}
+
 /* Target tokens from here to --after; negative: not known. */
 static double tokens_left(const struct training *t)
 {
     const struct tfm_interval *after = &t->options.after;
     double left = after->amount - schedule_amount(&t->point, after->unit);
-    double each = after->unit == TFM_UPDATES         ? tokens_of_window(t) / t->plan.n
+    double each = after->unit == TFM_UPDATES         ? tokens_of_pass(t) / updates_of_pass(t)
                   : after->unit == TFM_EPOCHS        ? tokens_of_pass(t)
                   : after->unit == TFM_TARGET_TOKENS ? 1
                                                      : -1;
@@ -209,7 +215,7 @@ static void report_sizes(const struct training *t)
         (state + gradients + scratch) / MIB, state / MIB, gradients / MIB, scratch / MIB);
     report_note(o,
                 "disk: %.1f MiB a checkpoint, of which %d may be kept at once; %.1f MiB the model, at most",
-                state / MIB, t->metrics.n + 2, block / (o->f16 ? 2 : 1) / MIB);
+                state / MIB, t->metrics.n + o->keep_last + 1, block / (o->f16 ? 2 : 1) / MIB);
 }
 
 static bool is_finished(const struct training *t)
@@ -249,8 +255,7 @@ static enum tfm_status report(struct training *t, struct tfm_error *err)
         report_note(o, "it stands at update %ld, %.2f epochs; %s", t->state.update, t->point.epochs,
                     is_finished(t) ? "it is finished, and only the model would be written again"
                                    : "it would go on from there");
-    report_note(o, "updates: about %.0f a pass of %.0f target tokens", t->plan.n * windows_of_pass(t),
-                tokens_of_pass(t));
+    report_note(o, "updates: about %.0f a pass of %.0f target tokens", updates_of_pass(t), tokens_of_pass(t));
     report_sizes(t);
     if (!is_finished(t)) {
         *err = (struct tfm_error){ 0 };

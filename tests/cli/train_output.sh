@@ -76,6 +76,31 @@ else
     skip "a log on a full disk does not end the training" "no /dev/full"
 fi
 
+# ---- TensorBoard ----
+
+# count FILE TAG: values of this name
+count() {
+    grep -a -o "$2" "$1" | wc -l
+}
+
+run 0 "numbers for TensorBoard" train "$dir/tb" --tensorboard "$dir/tb/logs" --after 4u --disp-freq 1
+first=$(echo "$dir"/tb/logs/events.out.tfevents.*)
+check "are in one file" test -f "$first"
+is "which says what it is" "$(count "$first" 'brain\.Event:2')" 1
+for tag in loss learn_rate gradient_norm tokens_per_second; do
+    is "train/$tag: one a report" "$(count "$first" "train/$tag")" 4
+done
+cp "$first" "$dir/first"
+# shellcheck disable=SC2086
+run 0 "going on, with validations" train "$dir/tb" --tensorboard "$dir/tb/logs" --after 6u --disp-freq 1 $valid
+is "makes another file" "$(find "$dir/tb/logs" -type f | wc -l)" 2
+same "and leaves the first" "$first" "$dir/first"
+find "$dir/tb/logs" -type f ! -path "$first" -exec cp {} "$dir/second" \;
+is "with what is new" "$(count "$dir/second" train/loss)" 2
+is "and the scores" "$(count "$dir/second" valid/ce) $(count "$dir/second" valid/bleu)" "1 1"
+run 1 "a folder that cannot be made" train "$dir/b2" --after 1u --tensorboard "$dir/nothing/at/all/there"
+has "is named" "$dir/err" "cannot write a file in $dir/nothing/at/all/there: No such file"
+
 # ---- amounts ----
 
 run 0 "an epoch" train "$dir/c" --after 1e --disp-freq 1e
