@@ -362,7 +362,7 @@ bool config_preset(struct config *config, const char *name)
         int encoder_layers, decoder_layers, d_model, ffn_dim, heads;
         double dropout;
     } presets[] = {
-        { "tiny", 4, 4, 128, 256, 4, 0.3 },
+        { "tiny", 4, 4, 128, 256, 4, 0.2 },
         { "small", 6, 2, 256, 1024, 8, 0.1 },
         { "base", 6, 6, 512, 2048, 8, 0.1 },
     };
