@@ -51,7 +51,7 @@ run_tfm() {
     timed 900 "$tfm" train --preset "$1" -t data/train.en data/train.de -m "$model/tfm" -v "$vocab.spm" "$vocab.spm" --dropout 0.3 \
         --mini-batch-words 4096 --cpu-threads "$threads" --after "$((updates + skip))u" --disp-freq "${skip}u" --save-freq 1000000u
     rm -rf "$model/tfm"
-    sed -n 's/.*: \([0-9.]*\) words\/s.*/\1/p' "$model/log" | tail -n +2 | awk '{ s += 1 / $1 } END { printf "%.0f\n", NR / s }'
+    sed -n 's/.*: \([0-9.]*\) words\/s.*/\1/p' "$model/log" | tail -n +2 | awk '{ s += 1 / $1 } END { if (s > 0) printf "%.0f\n", NR / s }'
 }
 
 run_pytorch() {
@@ -64,6 +64,7 @@ run_pytorch() {
 
 # Marian counts target pieces alone; the source's are as many in proportion as in the whole corpus.
 run_marian() {
+    mkdir -p "$model/marian"
     timed 900 "$PY" marian.py train --type transformer --enc-depth "$layers" --dec-depth "$layers" --dim-emb "$width" \
         --transformer-dim-ffn "$inner" --transformer-heads "$heads" --transformer-dropout 0.3 --transformer-ffn-activation relu \
         --tied-embeddings-all --label-smoothing 0.1 --learn-rate 0.005 --lr-warmup 2000 --lr-decay-inv-sqrt 2000 \
@@ -93,7 +94,7 @@ for shape in ${SHAPES:-tiny base}; do
         for peer in ${PEERS:-pytorch marian}; do
             other=$("run_$peer" "$shape")
             echo "$shape,$run,$peer,$other,$(cat "$model/mb"),$(awk -v a="$speed" -v b="${other:-0}" \
-                'BEGIN { if (b > 0) printf "%.2f", a / b; else printf "failed" }')"
+                'BEGIN { if (a > 0 && b > 0) printf "%.2f", a / b; else printf "failed" }')"
         done
     done
 done
