@@ -213,7 +213,8 @@ enum tfm_decay {
     TFM_DECAY_NONE,
 };
 
-enum tfm_norm_position { TFM_NORM_PRE, TFM_NORM_POST };
+enum tfm_norm_position { TFM_NORM_PRE, TFM_NORM_POST, TFM_NORM_PRESET };
+enum tfm_cell { TFM_CELL_ATTENTION, TFM_CELL_SSRU, TFM_CELL_PRESET };
 enum tfm_tie { TFM_TIE_ALL, TFM_TIE_TARGET, TFM_TIE_NONE };
 
 enum tfm_event_kind {
@@ -312,10 +313,12 @@ struct tfm_train_options {
                                   is left out (Provilkov et al. 2020), for unigram the exponent of the
                                   probabilities (Kudo 2018); 0: always the best one. Default 0 */
     /* architecture; 0 (or a negative dropout) takes the preset's value */
-    const char *preset;        /* "tiny", "small" or "base" */
+    const char *preset;        /* "tiny", "small", "base" or "student" */
     int encoder_layers, decoder_layers, dim_model, dim_ffn, heads;
     enum tfm_norm_position norm_position; /* before each sublayer (Xiong et al. 2020), with one norm more at the
-                                  end, or after it (Vaswani et al. 2017). Default TFM_NORM_PRE */
+                                  end, or after it (Vaswani et al. 2017). Default TFM_NORM_PRESET: the preset's */
+    enum tfm_cell dec_cell;    /* how a decoder layer knows its past: self-attention, or a recurrent unit in its
+                                  place (SSRU, Kim et al. 2019). Default TFM_CELL_PRESET: the preset's */
     enum tfm_tie tie;          /* TFM_TIE_ALL needs one vocabulary for both sides */
     float dropout, attention_dropout, activation_dropout;
     /* optimiser */

@@ -15,6 +15,7 @@
 struct tiny_options {
     bool pre_norm;
     enum tfm_tie tie;
+    enum tfm_cell cell;
     float eos_bias, unk_bias;
     uint64_t seed;
 };
@@ -75,6 +76,7 @@ static inline enum tfm_status tiny_write(const char *folder, const struct tiny_o
         .norm_epsilon = 1e-6,
         .scale_embedding = true,
         .tie = o->tie,
+        .decoder_cell = o->cell,
     };
     config.source_vocab_size = config.vocab_size = spm_size(spm);
     config.eos_token_id = config.decoder_start_token_id = spm_eos(spm);

@@ -12,8 +12,8 @@ enum profile_part {
     PROFILE_AWAY, /* not at work here: this time means nothing */
     /* the model, forward and back */
     PROFILE_EMBED,
-    PROFILE_PROJECT, /* queries, keys, values and outputs of attention */
-    PROFILE_ATTEND,  /* scores, softmax and mix */
+    PROFILE_PROJECT, /* queries, keys, values and outputs of attention; gates and inputs of SSRU */
+    PROFILE_ATTEND,  /* scores, softmax and mix; the states of SSRU */
     PROFILE_FFN,
     PROFILE_NORM, /* with residual connections and dropout */
     PROFILE_LOSS, /* with the output layer */

@@ -1,6 +1,6 @@
 /*
- * block.c: one layer of encoder or decoder. Each sublayer f (self-attention, cross-attention, feed-forward)
- * stands in
+ * block.c: one layer of encoder or decoder. Each sublayer f (self-attention or the recurrent unit in its place,
+ * cross-attention, feed-forward) stands in
  *     post-norm:  y = norm(x + dropout(f(x)))        pre-norm:  y = x + dropout(f(norm(x)))
  * enter and leave are the two halves of that frame, before and behind f; nothing else here knows the
  * difference.
@@ -88,13 +88,31 @@ static struct frame frame_of(const struct block *block, const struct norm *norm,
     return f;
 }
 
-static void self_forward(real *y, struct block_acts *acts, const real *x, const struct block_input *in,
-                         struct block_cache *cache, const struct block *block, const struct run *run)
+/* ---- the first sublayer: self-attention or SSRU ---- */
+
+size_t block_cache_size(const struct block *block, size_t capacity, size_t width)
+{
+    return 2 * (size_t)block->d * (block->has_ssru ? width : capacity);
+}
+
+void block_cache_init(struct block_cache *cache, const struct block *block, int capacity, int width,
+                      const struct run *run)
+{
+    real *rows = ARENA_TAKE(run->arena, real, block_cache_size(block, (size_t)capacity, (size_t)width));
+    *cache = (struct block_cache){ 0 };
+    if (block->has_ssru) {
+        cache->states = rows;
+        cache->spare = rows + (size_t)width * block->d;
+    } else {
+        cache->kv = rows;
+    }
+}
+
+static void attend(real *out, struct block_acts *acts, const real *h, const struct block_input *in,
+                   struct block_cache *cache, const struct block *block, const struct run *run)
 {
     int n = in->n, d = block->d;
-    struct frame f = frame_of(block, &block->self_norm, BLOCK_PLACE_SELF, in, run);
-    const real *h = enter(&acts->self, x, &f);
-    real *qkv = take(n, 3 * d, run), *mix = take(n, d, run), *out = take(n, d, run), *weights = NULL;
+    real *qkv = take(n, 3 * d, run), *mix = take(n, d, run), *weights = NULL;
     profile_to(run->profile, PROFILE_PROJECT);
     linear_forward(qkv, h, &block->self_qkv, n, run);
     const char *prefix = block->self.prefix;
@@ -122,6 +140,36 @@ static void self_forward(real *y, struct block_acts *acts, const real *x, const 
     acts->qkv = qkv;
     acts->self_mix = mix;
     acts->self_weights = weights;
+}
+
+/* A hypothesis takes its state from the row of the last step that it continues, so that a beam's choices need
+ * no copies. */
+static void recur(real *out, struct block_acts *acts, const real *h, const struct block_input *in,
+                  struct block_cache *cache, const struct block *block, const struct run *run)
+{
+    int *before = ARENA_TAKE(run->arena, int, in->n);
+    ssru_chain(before, in->self, in->n_self, cache ? cache->first : 0);
+    real *states = cache ? cache->spare : take(in->n, block->d, run);
+    ssru_forward(out, states, &acts->ssru, h, cache ? cache->states : states, before, &block->ssru, in->n,
+                 run);
+    if (!cache)
+        return;
+    cache->spare = cache->states;
+    cache->states = states;
+    cache->first = cache->n_rows;
+    cache->n_rows += in->n;
+}
+
+static void self_forward(real *y, struct block_acts *acts, const real *x, const struct block_input *in,
+                         struct block_cache *cache, const struct block *block, const struct run *run)
+{
+    struct frame f = frame_of(block, &block->self_norm, BLOCK_PLACE_SELF, in, run);
+    const real *h = enter(&acts->self, x, &f);
+    real *out = take(in->n, block->d, run);
+    if (block->has_ssru)
+        recur(out, acts, h, in, cache, block, run);
+    else
+        attend(out, acts, h, in, cache, block, run);
     leave(y, &acts->self, x, out, &f);
 }
 
@@ -179,14 +227,12 @@ void block_forward(real *y, struct block_acts *acts, const real *x, const struct
         arena_reset(run->arena, mark);
 }
 
-static void self_backward(real *dx, struct layer_weights *grad, const real *dy, const struct block_acts *acts,
-                          const struct block_input *in, const struct block *block, const struct run *run)
+/* df [n, D]: of the output, then of the input. */
+static void attend_backward(real *df, struct layer_weights *grad, const struct block_acts *acts,
+                            const struct block_input *in, const struct block *block, const struct run *run)
 {
     int n = in->n, d = block->d;
-    size_t mark = arena_mark(run->arena);
-    struct frame f = frame_of(block, &block->self_norm, BLOCK_PLACE_SELF, in, run);
-    real *df = take(n, d, run), *dmix = take(n, d, run), *dqkv = take(n, 3 * d, run);
-    leave_backward(dx, df, grad->self_norm_w, grad->self_norm_b, dy, &acts->self, &f);
+    real *dmix = take(n, d, run), *dqkv = take(n, 3 * d, run);
     profile_to(run->profile, PROFILE_PROJECT);
     linear_backward(dmix, false, grad->self_out_w, grad->self_out_b, df, acts->self_mix, &block->self_out, n,
                     run);
@@ -198,6 +244,20 @@ static void self_backward(real *dx, struct layer_weights *grad, const real *dy, 
     profile_to(run->profile, PROFILE_PROJECT);
     linear_backward(df, false, grad->self_q_w, grad->self_q_b, dqkv, acts->self.f_in, &block->self_qkv, n,
                     run);
+}
+
+static void self_backward(real *dx, struct layer_weights *grad, const real *dy, const struct block_acts *acts,
+                          const struct block_input *in, const struct block *block, const struct run *run)
+{
+    size_t mark = arena_mark(run->arena);
+    struct frame f = frame_of(block, &block->self_norm, BLOCK_PLACE_SELF, in, run);
+    struct ssru_grad ssru_grad = { grad->ssru_forget_w, grad->ssru_forget_b, grad->ssru_input_w };
+    real *df = take(in->n, block->d, run);
+    leave_backward(dx, df, grad->self_norm_w, grad->self_norm_b, dy, &acts->self, &f);
+    if (block->has_ssru)
+        ssru_backward(df, &ssru_grad, df, acts->self.f_in, &acts->ssru, &block->ssru, in->n, run);
+    else
+        attend_backward(df, grad, acts, in, block, run);
     enter_backward(dx, df, grad->self_norm_w, grad->self_norm_b, &acts->self, &f);
     arena_reset(run->arena, mark);
 }

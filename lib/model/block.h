@@ -1,7 +1,8 @@
 /*
- * block.h: one layer of encoder or decoder: self-attention, cross-attention (decoder only), feed-forward,
- * each with residual connection and norm. Only block.c knows post-norm (y = norm(x + f(x)), Vaswani et al.
- * 2017) from pre-norm (y = x + f(norm(x)), Xiong et al. 2020).
+ * block.h: one layer of encoder or decoder: self-attention or, in a decoder, a recurrent unit in its place;
+ * cross-attention (decoder only); feed-forward; each with residual connection and norm. Only block.c knows
+ * self-attention from the recurrent unit, and post-norm (y = norm(x + f(x)), Vaswani et al. 2017) from pre-norm
+ * (y = x + f(norm(x)), Xiong et al. 2020).
  */
 #ifndef TFM_MODEL_BLOCK_H
 #define TFM_MODEL_BLOCK_H
@@ -11,16 +12,18 @@
 #include "nn/dropout.h"
 #include "nn/ffn.h"
 #include "nn/norm.h"
+#include "nn/ssru.h"
 
 struct block {
-    bool pre_norm, has_cross;
+    bool pre_norm, has_cross, has_ssru;
     int d;
     real dropout; /* of each sublayer's output */
     int place;    /* first dropout place of this layer */
     struct norm self_norm, cross_norm, ffn_norm;
-    struct linear self_qkv, self_out; /* [3D, D], [D, D] */
+    struct linear self_qkv, self_out;           /* [3D, D], [D, D] */
     struct linear cross_q, cross_kv, cross_out; /* [D, D], [2D, D], [D, D] */
     struct attn self, cross;
+    struct ssru ssru; /* with has_ssru in place of self_qkv, self_out and self */
     struct ffn ffn;
 };
 
@@ -36,19 +39,29 @@ enum block_place {
     BLOCK_PLACES = 8 /* from one layer's first to the next one's */
 };
 
-/* Where a decoding step keeps the keys and values of earlier steps: rows [cap, 2D], key then value. */
+/* What a decoding step knows of earlier ones. Rows are numbered through all steps; block_forward adds its n
+ * new ones. */
 struct block_cache {
-    real *kv;
-    int n_rows; /* in use; block_forward puts its n new rows behind them */
+    int n_rows;   /* so far */
+    real *kv;     /* self-attention: [capacity, 2D] of all rows, key then value */
+    real *states; /* recurrent unit: [width, D] of the last step's rows, from number `first` on ... */
+    real *spare;  /* ... and as many for the next step's */
+    int first;
 };
+
+/* Takes an empty cache from the run's arena: for `capacity` rows in all, `width` of them in a step at most.
+ * block_cache_size is the reals that it takes. */
+void block_cache_init(struct block_cache *cache, const struct block *block, int capacity, int width,
+                      const struct run *run);
+size_t block_cache_size(const struct block *block, size_t capacity, size_t width);
 
 /* What a layer looks at, the same for all layers of a pass. */
 struct block_input {
-    int n;                                 /* rows: N */
-    const uint64_t *keys;                  /* [N] dropout keys, or NULL */
-    const struct attn_segment *self;       /* key rows count in x, or in the cache where there is one */
+    int n;                           /* rows: N */
+    const uint64_t *keys;            /* [N] dropout keys, or NULL */
+    const struct attn_segment *self; /* key rows count in x, or in the cache where there is one */
     int n_self;
-    const struct attn_segment *cross;      /* key rows count in the encoder's output */
+    const struct attn_segment *cross; /* key rows count in the encoder's output */
     int n_cross;
 };
 
@@ -60,21 +73,22 @@ struct sublayer_acts {
 
 struct block_acts { /* kept for the backward pass */
     struct sublayer_acts self, cross, ffn;
-    real *qkv, *self_weights, *self_mix;   /* [n, 3D], all weights, [n, D] before self_out */
+    real *qkv, *self_weights, *self_mix; /* [n, 3D], all weights, [n, D] before self_out */
+    struct ssru_acts ssru;
     real *cross_q, *cross_weights, *cross_mix;
-    const real *cross_kv;                  /* [Ns, 2D] */
+    const real *cross_kv; /* [Ns, 2D] */
     struct ffn_acts ffn_hidden;
 };
 
 /* y [n, D] from x [n, D]; y may not be x. cross_kv [Ns, 2D]: keys and values of the encoder's output; cache
- * NULL: self-attention over x itself. */
+ * NULL: the past is in x itself. */
 void block_forward(real *y, struct block_acts *acts, const real *x, const struct block_input *in,
                    const real *cross_kv, struct block_cache *cache, const struct block *block,
                    const struct run *run);
 
 /* dx [n, D] overwritten; dcross_kv [Ns, 2D] += (decoder). */
 void block_backward(real *dx, real *dcross_kv, struct layer_weights *grad, const real *dy,
-                    const struct block_acts *acts, const struct block_input *in,
-                    const struct block *block, const struct run *run);
+                    const struct block_acts *acts, const struct block_input *in, const struct block *block,
+                    const struct run *run);
 
 #endif

@@ -2,7 +2,9 @@
  * config.c: config.json to struct config and back. One table lists every field with its kind, its place in
  * the struct and its limits; reading, writing, checking and the refusal of unknown fields all go by it. Two
  * fields of one place (heads and feed-forward widths of encoder and decoder, which Marian's configuration
- * names apart) must agree. The presets are the sizes of `tfm train`; "base" is that of Vaswani et al. 2017.
+ * names apart) must agree. A field that came after the first version may be missing, and is then what models
+ * were before it. The presets are the sizes of `tfm train`; "base" is that of Vaswani et al. 2017, "student"
+ * that of the students of Firefox's translation.
  */
 #include "model/config.h"
 
@@ -32,28 +34,52 @@ struct field {
     size_t offset; /* in struct config */
     double min, max;
     const struct choice *choices;
+    bool is_late; /* a choice that may be missing, which is choices[0], and then is not written either */
 };
 
 /* Enumerations are read and written as the ints they are. */
 _Static_assert(sizeof(enum tfm_tie) == sizeof(int), "an enumeration is an int");
 _Static_assert(sizeof(enum kern_act) == sizeof(int), "an enumeration is an int");
+_Static_assert(sizeof(enum tfm_cell) == sizeof(int), "an enumeration is an int");
 
 static const struct choice architectures[] = { { "encoder-decoder", 0 }, { NULL, 0 } };
 static const struct choice positions[] = { { "sinusoidal", 0 }, { NULL, 0 } };
 static const struct choice activations[] = { { "relu", ACT_RELU }, { NULL, 0 } };
+static const struct choice cells[] = { { "attention", TFM_CELL_ATTENTION },
+                                       { "ssru", TFM_CELL_SSRU },
+                                       { NULL, 0 } };
 static const struct choice ties[] = {
     { "all", TFM_TIE_ALL }, { "target", TFM_TIE_TARGET }, { "none", TFM_TIE_NONE }, { NULL, 0 }
 };
 
-#define MAX_DIM 65536
-#define MAX_VOCAB 16777216
+#define MAX_DIM     65536
+#define MAX_VOCAB   16777216
 #define MAX_DROPOUT 0.99
 
-#define FIXED(name, choices) { name, FIELD_FIXED, 0, 0, 0, choices }
-#define CHOICE(name, member, choices) { name, FIELD_CHOICE, offsetof(struct config, member), 0, 0, choices }
-#define INT(name, member, min, max) { name, FIELD_INT, offsetof(struct config, member), min, max, NULL }
-#define REAL(name, member, min, max) { name, FIELD_REAL, offsetof(struct config, member), min, max, NULL }
-#define BOOL(name, member) { name, FIELD_BOOL, offsetof(struct config, member), 0, 0, NULL }
+#define FIXED(name, choices)                       \
+    {                                              \
+        name, FIELD_FIXED, 0, 0, 0, choices, false \
+    }
+#define CHOICE(name, member, choices)                                             \
+    {                                                                             \
+        name, FIELD_CHOICE, offsetof(struct config, member), 0, 0, choices, false \
+    }
+#define LATE_CHOICE(name, member, choices)                                       \
+    {                                                                            \
+        name, FIELD_CHOICE, offsetof(struct config, member), 0, 0, choices, true \
+    }
+#define INT(name, member, min, max)                                             \
+    {                                                                           \
+        name, FIELD_INT, offsetof(struct config, member), min, max, NULL, false \
+    }
+#define REAL(name, member, min, max)                                             \
+    {                                                                            \
+        name, FIELD_REAL, offsetof(struct config, member), min, max, NULL, false \
+    }
+#define BOOL(name, member)                                                   \
+    {                                                                        \
+        name, FIELD_BOOL, offsetof(struct config, member), 0, 0, NULL, false \
+    }
 
 static const struct field fields[] = {
     FIXED("architecture", architectures),
@@ -66,6 +92,7 @@ static const struct field fields[] = {
     INT("decoder_ffn_dim", ffn_dim, 1, MAX_DIM),
     CHOICE("activation_function", activation, activations),
     BOOL("normalize_before", pre_norm),
+    LATE_CHOICE("decoder_cell", decoder_cell, cells),
     REAL("layer_norm_eps", norm_epsilon, 1e-12, 0.1),
     BOOL("scale_embedding", scale_embedding),
     FIXED("positions", positions),
@@ -83,7 +110,7 @@ static const struct field fields[] = {
 #define N_FIELDS ((int)(sizeof(fields) / sizeof(fields[0])))
 
 /* Fields outside the table. */
-#define VERSION_FIELD "format_version"
+#define VERSION_FIELD  "format_version"
 #define TRAINING_FIELD "training"
 #define OPTIONAL_FIELD "optional"
 
@@ -154,17 +181,17 @@ static enum tfm_status read_field(struct config *config, const json_t *root, con
                                   const char *path, struct tfm_error *err)
 {
     int fixed;
+    if (field->is_late && json_object_get(root, field->name) == NULL) {
+        *int_at(config, field) = field->choices[0].value;
+        return TFM_OK;
+    }
     switch (field->kind) {
-    case FIELD_FIXED:
-        return read_choice(&fixed, root, field, path, err);
-    case FIELD_CHOICE:
-        return read_choice(int_at(config, field), root, field, path, err);
-    case FIELD_INT:
-        return read_int(int_at(config, field), root, field, path, err);
+    case FIELD_FIXED: return read_choice(&fixed, root, field, path, err);
+    case FIELD_CHOICE: return read_choice(int_at(config, field), root, field, path, err);
+    case FIELD_INT: return read_int(int_at(config, field), root, field, path, err);
     case FIELD_REAL:
         return json_get_real(root, field->name, field->min, field->max, real_at(config, field), path, err);
-    case FIELD_BOOL:
-        return json_get_bool(root, field->name, bool_at(config, field), path, err);
+    case FIELD_BOOL: return json_get_bool(root, field->name, bool_at(config, field), path, err);
     }
     assert(!"a kind of field without a reader");
     return TFM_EINVAL;
@@ -195,7 +222,8 @@ static enum tfm_status check_names(const json_t *root, const char *path, struct 
 {
     const char *name;
     json_t *value;
-    json_object_foreach ((json_t *)root, name, value) {
+    json_object_foreach((json_t *)root, name, value)
+    {
         if (!is_known(name))
             return err_set(err, TFM_EFORMAT,
                            "%s: unknown field \"%.100s\"; if the model works without it, move it into an "
@@ -258,7 +286,10 @@ enum tfm_status config_check(const struct config *config, const char *path, stru
 
     /* </s> and <unk> stand in both vocabularies, the start symbol only in the target's. */
     int smaller = c.source_vocab_size < c.vocab_size ? c.source_vocab_size : c.vocab_size;
-    const struct { const char *name; int id, size; } ids[] = {
+    const struct {
+        const char *name;
+        int id, size;
+    } ids[] = {
         { "eos_token_id", c.eos_token_id, smaller },
         { "unk_token_id", c.unk_token_id, smaller },
         { "decoder_start_token_id", c.decoder_start_token_id, c.vocab_size },
@@ -287,16 +318,11 @@ static double short_real(double value)
 static json_t *field_value(struct config *config, const struct field *field)
 {
     switch (field->kind) {
-    case FIELD_FIXED:
-        return json_string(field->choices[0].name);
-    case FIELD_CHOICE:
-        return json_string(choice_name(field->choices, *int_at(config, field)));
-    case FIELD_INT:
-        return json_integer(*int_at(config, field));
-    case FIELD_REAL:
-        return json_real(short_real(*real_at(config, field)));
-    case FIELD_BOOL:
-        return json_boolean(*bool_at(config, field));
+    case FIELD_FIXED: return json_string(field->choices[0].name);
+    case FIELD_CHOICE: return json_string(choice_name(field->choices, *int_at(config, field)));
+    case FIELD_INT: return json_integer(*int_at(config, field));
+    case FIELD_REAL: return json_real(short_real(*real_at(config, field)));
+    case FIELD_BOOL: return json_boolean(*bool_at(config, field));
     }
     return NULL;
 }
@@ -323,12 +349,15 @@ enum tfm_status config_write(const struct config *config, const json_t *training
     json_t *root = json_object();
     /* Each json_object_set_new refuses a NULL, so one test at the end covers the values too. */
     int failed = json_object_set_new(root, VERSION_FIELD, json_integer(CONFIG_FORMAT_VERSION));
-    for (int i = 0; i < N_FIELDS; i++)
+    for (int i = 0; i < N_FIELDS; i++) {
+        if (fields[i].is_late && *int_at(&c, &fields[i]) == fields[i].choices[0].value)
+            continue; /* so that earlier versions read the model, too */
         failed |= json_object_set_new(root, fields[i].name, field_value(&c, &fields[i]));
+    }
     if (training != NULL)
         failed |= json_object_set(root, TRAINING_FIELD, (json_t *)training);
-    enum tfm_status status = failed ? err_set(err, TFM_ENOMEM, "no memory to write %s", path)
-                                    : write_text(root, path, err);
+    enum tfm_status status =
+        failed ? err_set(err, TFM_ENOMEM, "no memory to write %s", path) : write_text(root, path, err);
     json_decref(root);
     return status;
 }
@@ -360,11 +389,14 @@ bool config_preset(struct config *config, const char *name)
     static const struct preset {
         const char *name;
         int encoder_layers, decoder_layers, d_model, ffn_dim, heads;
+        bool pre_norm;
+        enum tfm_cell cell;
         double dropout;
     } presets[] = {
-        { "tiny", 4, 4, 128, 256, 4, 0.2 },
-        { "small", 6, 2, 256, 1024, 8, 0.1 },
-        { "base", 6, 6, 512, 2048, 8, 0.1 },
+        { "tiny", 4, 4, 128, 256, 4, true, TFM_CELL_ATTENTION, 0.2 },
+        { "small", 6, 2, 256, 1024, 8, true, TFM_CELL_ATTENTION, 0.1 },
+        { "base", 6, 6, 512, 2048, 8, true, TFM_CELL_ATTENTION, 0.1 },
+        { "student", 6, 2, 256, 1536, 8, false, TFM_CELL_SSRU, 0 },
     };
     for (size_t i = 0; i < sizeof(presets) / sizeof(presets[0]); i++) {
         const struct preset *p = &presets[i];
@@ -377,6 +409,8 @@ bool config_preset(struct config *config, const char *name)
             .heads = p->heads,
             .ffn_dim = p->ffn_dim,
             .activation = ACT_RELU,
+            .pre_norm = p->pre_norm,
+            .decoder_cell = p->cell,
             .norm_epsilon = 1e-5,
             .scale_embedding = true,
             .tie = TFM_TIE_ALL,

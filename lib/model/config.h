@@ -9,19 +9,20 @@
 #include "num/kern.h"
 
 #define CONFIG_FORMAT_VERSION 1
-#define CONFIG_MAX_LAYERS 64
+#define CONFIG_MAX_LAYERS     64
 
 struct config {
     int encoder_layers, decoder_layers;
-    int d_model;                     /* D */
-    int heads;                       /* H, divides D */
-    int ffn_dim;                     /* F */
-    enum kern_act activation;        /* activation_function: "relu" */
-    bool pre_norm;                   /* normalize_before */
-    double norm_epsilon;             /* layer_norm_eps */
-    bool scale_embedding;            /* embeddings times sqrt(D) */
+    int d_model;                       /* D */
+    int heads;                         /* H, divides D */
+    int ffn_dim;                       /* F */
+    enum kern_act activation;          /* activation_function: "relu" */
+    bool pre_norm;                     /* normalize_before */
+    enum tfm_cell decoder_cell;        /* "attention" or "ssru" in place of the decoder's self-attention */
+    double norm_epsilon;               /* layer_norm_eps */
+    bool scale_embedding;              /* embeddings times sqrt(D) */
     int source_vocab_size, vocab_size; /* source side; target side */
-    enum tfm_tie tie;                /* tie_embeddings: "all", "target" or "none" */
+    enum tfm_tie tie;                  /* tie_embeddings: "all", "target" or "none" */
     int eos_token_id, unk_token_id, decoder_start_token_id;
     double dropout, attention_dropout, activation_dropout; /* as trained */
 };
@@ -39,7 +40,8 @@ enum tfm_status config_write(const struct config *config, const json_t *training
 /* The name of the first field in which two differ; NULL: in none. */
 const char *config_difference(const struct config *a, const struct config *b);
 
-/* Fills in "tiny", "small" or "base", all but the vocabulary sizes (0). False when the name is unknown. */
+/* Fills in "tiny", "small", "base" or "student", all but the vocabulary sizes (0). False when the name is
+ * unknown. */
 bool config_preset(struct config *config, const char *name);
 
 #endif

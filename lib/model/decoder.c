@@ -130,16 +130,17 @@ void decoder_backward(real *dmemory, struct weights *grad, real *dhidden, const 
     arena_reset(run->arena, mark);
 }
 
-void decoder_start(struct decoder_cache *cache, const real *memory, int n_source, int capacity,
+void decoder_start(struct decoder_cache *cache, const real *memory, int n_source, int capacity, int width,
                    const struct net *net, const struct run *run)
 {
     const struct config *c = net->config;
     size_t d = (size_t)c->d_model;
     cache->capacity = capacity;
+    cache->width = width;
     cache->position_rows = ARENA_TAKE(run->arena, real, (size_t)capacity * d);
     cache->n_positions = 0;
     for (int l = 0; l < c->decoder_layers; l++) {
-        cache->self[l] = (struct block_cache){ .kv = ARENA_TAKE(run->arena, real, 2 * (size_t)capacity * d) };
+        block_cache_init(&cache->self[l], &net->decoder[l], capacity, width, run);
         cache->cross_kv[l] = ARENA_TAKE(run->arena, real, 2 * (size_t)n_source * d);
         linear_forward(cache->cross_kv[l], memory, &net->decoder[l].cross_kv, n_source, run);
     }
@@ -152,7 +153,7 @@ void decoder_step(real *hidden, struct decoder_cache *cache, const int *ids, con
     int n = in->n, d = c->d_model;
     size_t mark = arena_mark(run->arena), size = (size_t)n * d;
     int longest = 0;
-    assert(cache->self[0].n_rows + n <= cache->capacity);
+    assert(n <= cache->width && cache->self[0].n_rows + n <= cache->capacity);
     for (int i = 0; i < n; i++)
         longest = positions[i] >= longest ? positions[i] + 1 : longest;
     for (; cache->n_positions < longest; cache->n_positions++)

@@ -28,24 +28,24 @@ void decoder_forward(real *hidden, struct decoder_acts *acts, const struct token
 void decoder_backward(real *dmemory, struct weights *grad, real *dhidden, const struct decoder_acts *acts,
                       const struct net *net, const struct run *run);
 
-/* Keys and values of a running search. */
+/* What a running search keeps of the source and of its earlier steps. */
 struct decoder_cache {
-    int capacity;                               /* rows of each self block */
-    real *position_rows;                        /* [capacity, D], of which n_positions are computed */
+    int capacity, width; /* rows in all and in a step, at most */
+    real *position_rows; /* [capacity, D], of which n_positions are computed */
     int n_positions;
-    struct block_cache self[CONFIG_MAX_LAYERS]; /* kv [capacity, 2D] */
-    real *cross_kv[CONFIG_MAX_LAYERS];          /* [Ns, 2D] */
+    struct block_cache self[CONFIG_MAX_LAYERS];
+    real *cross_kv[CONFIG_MAX_LAYERS]; /* [Ns, 2D] */
 };
 
-/* Takes a cache for `capacity` rows from the run's arena and computes the cross keys and values of memory
- * [Ns, D]. */
-void decoder_start(struct decoder_cache *cache, const real *memory, int n_source, int capacity,
+/* Takes a cache for `capacity` rows, `width` of them in a step at most, from the run's arena and computes the
+ * cross keys and values of memory [Ns, D]. */
+void decoder_start(struct decoder_cache *cache, const real *memory, int n_source, int capacity, int width,
                    const struct net *net, const struct run *run);
 
 /* One step: hidden [n, D] for the n last tokens `ids` at `positions`. Row i's self segment lists the cache
- * rows of its ancestors and, last, its own new row: the i-th new row is number cache->self[0].n_rows + i
- * (before the call). Cross segments group the rows of one sentence. The scratch of the call is given back;
- * the new rows stay in the cache. */
+ * rows of its ancestors, one a step, and, last, its own new row: the i-th new row is number
+ * cache->self[0].n_rows + i (before the call). Cross segments group the rows of one sentence. The scratch of
+ * the call is given back; the new rows stay in the cache. */
 void decoder_step(real *hidden, struct decoder_cache *cache, const int *ids, const int *positions,
                   const struct block_input *in, const struct net *net, const struct run *run);
 

@@ -21,8 +21,13 @@ static struct norm norm_of(const struct config *c, const real *gamma, const real
 static struct attn attn_of(const struct config *c, const char *prefix, int layer, const char *name, int place)
 {
     int dim = c->d_model / c->heads;
-    struct attn a = { .heads = c->heads, .dim = dim, .scale = (real)(1 / sqrt((double)dim)),
-                      .dropout = (real)c->attention_dropout, .place = place, .prefix = prefix, .layer = layer,
+    struct attn a = { .heads = c->heads,
+                      .dim = dim,
+                      .scale = (real)(1 / sqrt((double)dim)),
+                      .dropout = (real)c->attention_dropout,
+                      .place = place,
+                      .prefix = prefix,
+                      .layer = layer,
                       .name = name };
     return a;
 }
@@ -34,18 +39,31 @@ static void block_bind(struct block *block, const struct config *c, const struct
     const char *prefix = has_cross ? "decoder.layers" : "encoder.layers";
     int place = BLOCK_PLACES * (layer + 1); /* the first BLOCK_PLACES are the embeddings' */
     *block = (struct block){
-        .pre_norm = c->pre_norm, .has_cross = has_cross, .d = d, .dropout = (real)c->dropout, .place = place,
+        .pre_norm = c->pre_norm,
+        .has_cross = has_cross,
+        .d = d,
+        .dropout = (real)c->dropout,
+        .place = place,
         .self_norm = norm_of(c, w->self_norm_w, w->self_norm_b),
         .ffn_norm = norm_of(c, w->ffn_norm_w, w->ffn_norm_b),
         .self_qkv = linear_of(3 * d, d, w->self_q_w, w->self_q_b),
         .self_out = linear_of(d, d, w->self_out_w, w->self_out_b),
         .self = attn_of(c, prefix, layer, "self_attn", place + BLOCK_PLACE_SELF_WEIGHTS),
-        .ffn = { .fc1 = linear_of(f, d, w->fc1_w, w->fc1_b), .fc2 = linear_of(d, f, w->fc2_w, w->fc2_b),
-                 .act = c->activation, .dropout = (real)c->activation_dropout,
-                 .place = place + BLOCK_PLACE_HIDDEN, .prefix = prefix, .layer = layer },
+        .ffn = { .fc1 = linear_of(f, d, w->fc1_w, w->fc1_b),
+                 .fc2 = linear_of(d, f, w->fc2_w, w->fc2_b),
+                 .act = c->activation,
+                 .dropout = (real)c->activation_dropout,
+                 .place = place + BLOCK_PLACE_HIDDEN,
+                 .prefix = prefix,
+                 .layer = layer },
     };
     if (!has_cross)
         return;
+    block->has_ssru = c->decoder_cell == TFM_CELL_SSRU;
+    block->ssru = (struct ssru){ .forget = linear_of(d, d, w->ssru_forget_w, w->ssru_forget_b),
+                                 .input = linear_of(d, d, w->ssru_input_w, NULL),
+                                 .prefix = prefix,
+                                 .layer = layer };
     block->cross_norm = norm_of(c, w->cross_norm_w, w->cross_norm_b);
     block->cross_q = linear_of(d, d, w->cross_q_w, w->cross_q_b);
     block->cross_kv = linear_of(2 * d, d, w->cross_k_w, w->cross_k_b);
@@ -78,8 +96,8 @@ typedef void net_visit(struct linear *l, void *arg);
 
 static void block_each(struct block *b, net_visit *visit, void *arg)
 {
-    visit(&b->self_qkv, arg);
-    visit(&b->self_out, arg);
+    visit(b->has_ssru ? &b->ssru.forget : &b->self_qkv, arg);
+    visit(b->has_ssru ? &b->ssru.input : &b->self_out, arg);
     visit(&b->ffn.fc1, arg);
     visit(&b->ffn.fc2, arg);
     if (b->has_cross) {
@@ -103,7 +121,10 @@ static void net_each(struct net *net, net_visit *visit, void *arg)
         block_each(&net->decoder[l], visit, arg);
 }
 
-static void add_size(struct linear *l, void *arg) { *(size_t *)arg += linear_packed_size(l->out, l->in); }
+static void add_size(struct linear *l, void *arg)
+{
+    *(size_t *)arg += linear_packed_size(l->out, l->in);
+}
 
 static void pack_one(struct linear *l, void *arg)
 {

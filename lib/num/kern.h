@@ -64,6 +64,14 @@ struct kern {
     void (*act)(real *y, const real *x, size_t n, enum kern_act act);
     void (*act_backward)(real *dx, const real *x, size_t n, enum kern_act act); /* dx *= act'(x) */
 
+    void (*sigmoid)(real *y, const real *x, size_t n);           /* y = 1 / (1 + exp(-x)); x may be y */
+    void (*sigmoid_backward)(real *dx, const real *y, size_t n); /* dx *= y (1 - y) */
+    /* A gate between two rows (nn/ssru.h): y = f * a + (1 - f) * b. */
+    void (*gate)(real *y, const real *f, const real *a, const real *b, int n);
+    /* df and db overwritten, da +=. */
+    void (*gate_backward)(real *df, real *da, real *db, const real *dy, const real *f, const real *a,
+                          const real *b, int n);
+
     /* y = keep(j) ? x / (1 - p) : 0, keep decided by rng_at(key, j); for one row. x may be y. */
     void (*dropout)(real *y, const real *x, int n, uint32_t key, real p);
 

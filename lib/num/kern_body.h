@@ -390,6 +390,49 @@ static void body_act_backward(real *dx, const real *x, size_t n, enum kern_act a
         dx[i] = x[i] > 0 ? dx[i] : 0;
 }
 
+static void body_sigmoid(real *y, const real *x, size_t n)
+{
+    V one = V_set(1), zero = V_set(0);
+    for (size_t i = 0; i < n; i += 16) {
+        int n_ = n - i < 16 ? (int)(n - i) : 16;
+        V e = V_exp(V_sub(zero, V_load_n(x + i, n_)));
+        V_store_n(y + i, V_div(one, V_add(one, e)), n_);
+    }
+}
+
+static void body_sigmoid_backward(real *dx, const real *y, size_t n)
+{
+    V one = V_set(1);
+    for (size_t i = 0; i < n; i += 16) {
+        int n_ = n - i < 16 ? (int)(n - i) : 16;
+        V s = V_load_n(y + i, n_);
+        V_store_n(dx + i, V_mul(V_load_n(dx + i, n_), V_mul(s, V_sub(one, s))), n_);
+    }
+}
+
+/* As b + f * (a - b). */
+static void body_gate(real *y, const real *f, const real *a, const real *b, int n)
+{
+    FOR_VECTORS(n)
+    {
+        V v = V_load_n(b + j, n_);
+        V_store_n(y + j, V_fma(V_load_n(f + j, n_), V_sub(V_load_n(a + j, n_), v), v), n_);
+    }
+}
+
+static void body_gate_backward(real *df, real *da, real *db, const real *dy, const real *f, const real *a,
+                               const real *b, int n)
+{
+    V one = V_set(1);
+    FOR_VECTORS(n)
+    {
+        V up = V_load_n(dy + j, n_), g = V_load_n(f + j, n_);
+        V_store_n(df + j, V_mul(up, V_sub(V_load_n(a + j, n_), V_load_n(b + j, n_))), n_);
+        V_store_n(da + j, V_fma(up, g, V_load_n(da + j, n_)), n_);
+        V_store_n(db + j, V_mul(up, V_sub(one, g)), n_);
+    }
+}
+
 static void body_dropout(real *y, const real *x, int n, uint32_t key, real p)
 {
     uint32_t limit = (uint32_t)((double)p * 4294967296.0);
@@ -434,6 +477,10 @@ const struct kern KERN_TABLE = {
     .bias_backward = body_bias_backward,
     .act = body_act,
     .act_backward = body_act_backward,
+    .sigmoid = body_sigmoid,
+    .sigmoid_backward = body_sigmoid_backward,
+    .gate = body_gate,
+    .gate_backward = body_gate_backward,
     .dropout = body_dropout,
     .adam = body_adam,
     .quantise = body_quantise,

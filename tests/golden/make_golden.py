@@ -20,18 +20,20 @@ torch.set_num_threads(1)
 LAYERS, D, H, F = 2, 8, 2, 12
 EPSILON, SMOOTHING, EOS = 1e-5, 0.1, 0
 
-# name, pre-norm, tying, source and target vocabulary, start symbol, all gradients or their sums
+# name, pre-norm, tying, SSRU in the decoder, source and target vocabulary, start symbol, all gradients or their sums
 CONFIGS = [
-    ("post_all", False, "all", 13, 13, 0, True),
-    ("pre_target", True, "target", 11, 13, 2, False),
-    ("post_none", False, "none", 11, 13, 0, False),
+    ("post_all", False, "all", False, 13, 13, 0, True),
+    ("pre_target", True, "target", False, 11, 13, 2, False),
+    ("post_none", False, "none", False, 11, 13, 0, False),
+    ("post_ssru", False, "all", True, 13, 13, 0, True),
+    ("pre_ssru", True, "target", True, 11, 13, 2, False),
 ]
 
 SOURCE = [[3, 7, 5, 10, EOS], [9, EOS], [4, 4, 8, 2, 6, 1, EOS]]
 TARGET = [[12, 3, 5, EOS], [7, 11, 2, 9, 10, EOS], [6, EOS]]
 
 
-def list_params(pre_norm, tie, n_source, n_target):
+def list_params(pre_norm, tie, ssru, n_source, n_target):
     """Names and shapes, in the order of lib/model/params.def."""
     params = []
     if tie == "all":
@@ -49,6 +51,13 @@ def list_params(pre_norm, tie, n_source, n_target):
     for side in ("encoder", "decoder"):
         for layer in range(LAYERS):
             for attention in ("self_attn", "encoder_attn")[: 1 if side == "encoder" else 2]:
+                if ssru and side == "decoder" and attention == "self_attn":
+                    params.append((f"model.decoder.layers.{layer}.ssru.forget.weight", (D, D)))
+                    params.append((f"model.decoder.layers.{layer}.ssru.forget.bias", (D,)))
+                    params.append((f"model.decoder.layers.{layer}.ssru.input.weight", (D, D)))
+                    params.append((f"model.decoder.layers.{layer}.ssru_layer_norm.weight", (D,)))
+                    params.append((f"model.decoder.layers.{layer}.ssru_layer_norm.bias", (D,)))
+                    continue
                 for matrix in ("q_proj", "k_proj", "v_proj", "out_proj"):
                     params.append((f"model.{side}.layers.{layer}.{attention}.{matrix}.weight", (D, D)))
                     params.append((f"model.{side}.layers.{layer}.{attention}.{matrix}.bias", (D,)))
@@ -114,12 +123,26 @@ def attention(x, memory, mask, w, name):
     return linear(torch.cat(heads, dim=-1), w, f"{name}.out_proj")
 
 
-def block(x, self_mask, memory, cross_mask, w, name, pre_norm):
+def ssru(x, w, name):
+    """The simpler simple recurrent unit (Kim et al. 2019), step by step; padding is behind all that counts."""
+    state = torch.zeros(x.shape[0], D)
+    states = []
+    for t in range(x.shape[1]):
+        forget = torch.sigmoid(linear(x[:, t], w, f"{name}.forget"))
+        state = forget * state + (1 - forget) * (x[:, t] @ w[f"{name}.input.weight"].T)
+        states.append(torch.clamp(state, min=0))
+    return torch.stack(states, dim=1)
+
+
+def block(x, self_mask, memory, cross_mask, w, name, pre_norm, has_ssru=False):
     def sublayer(y, f, norm_name):
         return y + f(norm(y, w, norm_name)) if pre_norm else norm(y + f(y), w, norm_name)
 
-    x = sublayer(x, lambda y: attention(y, y, self_mask, w, f"{name}.self_attn"),
-                 f"{name}.self_attn_layer_norm")
+    if has_ssru:
+        x = sublayer(x, lambda y: ssru(y, w, f"{name}.ssru"), f"{name}.ssru_layer_norm")
+    else:
+        x = sublayer(x, lambda y: attention(y, y, self_mask, w, f"{name}.self_attn"),
+                     f"{name}.self_attn_layer_norm")
     if memory is not None:
         x = sublayer(x, lambda y: attention(y, memory, cross_mask, w, f"{name}.encoder_attn"),
                      f"{name}.encoder_attn_layer_norm")
@@ -127,7 +150,7 @@ def block(x, self_mask, memory, cross_mask, w, name, pre_norm):
                     f"{name}.final_layer_norm")
 
 
-def run(pre_norm, tie, start, w):
+def run(pre_norm, tie, has_ssru, start, w):
     source_table = w["model.shared.weight" if tie == "all" else "model.encoder.embed_tokens.weight"]
     target_table = w["model.shared.weight" if tie == "all" else "model.decoder.embed_tokens.weight"]
     unembed = w["lm_head.weight"] if tie == "none" else target_table
@@ -146,7 +169,7 @@ def run(pre_norm, tie, start, w):
     hidden = target_table[inputs] * math.sqrt(D) + positions(target.shape[1])
     for layer in range(LAYERS):
         hidden = block(hidden, target_real[:, None, :] & causal, memory, source_mask, w,
-                       f"model.decoder.layers.{layer}", pre_norm)
+                       f"model.decoder.layers.{layer}", pre_norm, has_ssru)
     if pre_norm:
         hidden = norm(hidden, w, "model.decoder.layer_norm")
 
@@ -172,10 +195,10 @@ def sums(gradient):
 
 def main():
     folder = os.path.dirname(os.path.abspath(__file__))
-    for name, pre_norm, tie, n_source, n_target, start, full in CONFIGS:
-        params = list_params(pre_norm, tie, n_source, n_target)
+    for name, pre_norm, tie, has_ssru, n_source, n_target, start, full in CONFIGS:
+        params = list_params(pre_norm, tie, has_ssru, n_source, n_target)
         weights = make_weights(params)
-        memory, hidden, row_nll, loss = run(pre_norm, tie, start, weights)
+        memory, hidden, row_nll, loss = run(pre_norm, tie, has_ssru, start, weights)
         loss.backward()
         with open(os.path.join(folder, name + ".txt"), "w", encoding="ascii") as out:
             write(out, "encoder", memory)

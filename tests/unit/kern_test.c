@@ -12,7 +12,10 @@
 #define MAX 4096
 
 static const int sizes[] = { 1, 2, 3, 7, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 97, 128, 251, 256, 512 };
-enum { N_SIZES = sizeof(sizes) / sizeof(*sizes), N_FILLS = 4 };
+enum {
+    N_SIZES = sizeof(sizes) / sizeof(*sizes),
+    N_FILLS = 4
+};
 
 static void fill(real *x, int n, int kind, uint64_t key)
 {
@@ -22,7 +25,10 @@ static void fill(real *x, int n, int kind, uint64_t key)
     }
 }
 
-static bool same(const real *a, const real *b, size_t n) { return memcmp(a, b, sizeof(real) * n) == 0; }
+static bool same(const real *a, const real *b, size_t n)
+{
+    return memcmp(a, b, sizeof(real) * n) == 0;
+}
 
 static bool same_rows(const struct kern *k, int n, int kind)
 {
@@ -33,17 +39,17 @@ static bool same_rows(const struct kern *k, int n, int kind)
     fill(y, MAX, kind, 2);
     ok &= k->sum_squares(x, (size_t)n) == ref->sum_squares(x, (size_t)n);
     ok &= k->logsumexp(x, n) == ref->logsumexp(x, n);
-#define IN_PLACE(from, ...)                     \
-    memcpy(a, from, sizeof(a));                 \
-    memcpy(b, from, sizeof(b));                 \
-    {                                           \
-        const struct kern *t = k;               \
-        real *o = a;                            \
-        __VA_ARGS__;                            \
-        t = ref;                                \
-        o = b;                                  \
-        __VA_ARGS__;                            \
-    }                                           \
+#define IN_PLACE(from, ...)       \
+    memcpy(a, from, sizeof(a));   \
+    memcpy(b, from, sizeof(b));   \
+    {                             \
+        const struct kern *t = k; \
+        real *o = a;              \
+        __VA_ARGS__;              \
+        t = ref;                  \
+        o = b;                    \
+        __VA_ARGS__;              \
+    }                             \
     ok &= same(a, b, MAX)
     IN_PLACE(x, t->softmax(o, n, (real)0.3));
     IN_PLACE(x, t->softmax_backward(o, y, n, (real)0.3));
@@ -51,6 +57,14 @@ static bool same_rows(const struct kern *k, int n, int kind)
     IN_PLACE(x, t->scale(o, (real)1.7, (size_t)n));
     IN_PLACE(x, t->act(o, x, (size_t)n, ACT_RELU));
     IN_PLACE(x, t->act_backward(o, y, (size_t)n, ACT_RELU));
+    IN_PLACE(x, t->sigmoid(o, o, (size_t)n));
+    IN_PLACE(x, t->sigmoid_backward(o, y, (size_t)n));
+    IN_PLACE(x, t->gate(o, x, y, x + 1, n));
+    fill(w, MAX, 0, 13);
+    for (int l = 0; l < MAX; l++)
+        v[l] = v2[l] = w2[l] = w[l];
+    IN_PLACE(x, t->gate_backward(o, t == k ? w : w2, t == k ? v : v2, x, y, x + 1, y + 1, n));
+    ok &= same(w, w2, MAX) && same(v, v2, MAX);
     IN_PLACE(x, t->dropout(o, x, n, 12345, (real)0.3));
     double nll[2], loss[2];
     memcpy(a, x, sizeof(a));
@@ -80,7 +94,9 @@ static bool same_rows(const struct kern *k, int n, int kind)
 
 static bool same_norm(const struct kern *k, int d, int kind)
 {
-    enum { ROWS = 5 };
+    enum {
+        ROWS = 5
+    };
     static real x[ROWS * 512], dy[ROWS * 512], out[2][ROWS * 512], dx[2][ROWS * 512], stats[2][2 * ROWS];
     static real gamma[512], beta[512], dgamma[2][512], dbeta[2][512], column[2][512];
     const struct kern *tiers[2] = { k, &kern_ref };
@@ -106,7 +122,9 @@ static bool same_norm(const struct kern *k, int d, int kind)
 /* All shapes of the product; with ROWS more rows the first ones must not change. */
 static bool same_gemm(const struct kern *k, int n, int depth)
 {
-    enum { M = 19 };
+    enum {
+        M = 19
+    };
     static real a[M * 512], b[512 * 512], packed[512 * 528], c[2][M * 512], one[512];
     fill(a, M * depth, 0, 9);
     fill(b, depth * n, 0, 10);
@@ -177,6 +195,30 @@ static void check_reference(void)
         worst = fmax(worst, fabs((double)kern_ref.logsumexp(x, n) - log(exponentials)) / 10);
     }
     CHECK(worst < 2e-7, "the reference agrees with the formulas in double (%.1e)", worst);
+
+    double relative = 0, slope = 0;
+    for (int i = 0; i < MAX; i++)
+        x[i] = (real)(i - MAX / 2) / 25; /* to +-82 */
+    kern_ref.sigmoid(y, x, MAX);
+    for (int i = 0; i < MAX; i++) {
+        double s = 1 / (1 + exp(-(double)x[i]));
+        relative = fmax(relative, fabs((double)y[i] - s) / s);
+        p[i] = 1;
+    }
+    kern_ref.sigmoid_backward(p, y, MAX);
+    for (int i = 0; i < MAX; i++) {
+        double e = exp(-fabs((double)x[i]));
+        slope = fmax(slope, fabs((double)p[i] - e / (1 + e) / (1 + e)));
+    }
+    CHECK(relative < 3e-7, "the sigmoid is right to %.1e of its value", relative);
+    CHECK(slope < 2e-7, "and its derivative to %.1e", slope);
+    for (int i = 0; i < MAX; i++)
+        x[i] = (real)(i % 2 ? 1e30 : -1e30);
+    kern_ref.sigmoid(y, x, MAX);
+    bool limits = true;
+    for (int i = 0; i < MAX; i++)
+        limits &= i % 2 ? y[i] == 1 : y[i] >= 0 && y[i] < (real)1e-37;
+    CHECK(limits, "far out it is 0 and 1");
 
     long kept = 0;
     for (int i = 0; i < MAX; i++)

@@ -253,7 +253,7 @@ static void test_steps(const struct tfm_model *model)
          *hidden = ARENA_TAKE(&arena, real, N_LINES * d);
     encoder_forward(memory, NULL, &pair.source, &model->net, &run);
     struct decoder_cache cache;
-    decoder_start(&cache, memory, pair.source.n, pair.target.n, &model->net, &run);
+    decoder_start(&cache, memory, pair.source.n, pair.target.n, N_LINES, &model->net, &run);
     static int rows[N_LINES][64];
     int wrong = 0, compared = 0;
     for (int t = 0; t < 64; t++) {
@@ -384,7 +384,8 @@ static void test_scores(const struct tfm_model *model)
             add_pair(&pair, model, 0, lines[i], hypothesis->pieces, n);
             real *nll = ARENA_TAKE(&arena, real, n + 1);
             struct xent_sum sum = { 0 };
-            loss_batch(&sum, nll, NULL, &pair.source, &pair.target, &(struct criterion){ 0 }, &model->net, &run);
+            loss_batch(&sum, nll, NULL, &pair.source, &pair.target, &(struct criterion){ 0 }, &model->net,
+                       &run);
             double total = 0, sum_found = 0;
             for (int j = 0; j < n; j++) {
                 worst = fmax(worst, fabs((double)nll[j] + hypothesis->piece_scores[j]));
@@ -410,14 +411,18 @@ int main(void)
     static const struct tiny_options variants[] = {
         { .eos_bias = 2.5f, .seed = 3, .tie = TFM_TIE_ALL },
         { .eos_bias = 2.5f, .seed = 4, .tie = TFM_TIE_NONE, .pre_norm = true },
+        { .eos_bias = 2.5f, .seed = 5, .tie = TFM_TIE_ALL, .cell = TFM_CELL_SSRU },
+        { .eos_bias = 2.5f, .seed = 6, .tie = TFM_TIE_NONE, .cell = TFM_CELL_SSRU, .pre_norm = true },
     };
+    static const char *const names[] = { "post-norm, all tied", "pre-norm, nothing tied",
+                                         "SSRU, post-norm, all tied", "SSRU, pre-norm, nothing tied" };
     struct tfm_error err;
     if (!CHECK(arena_init(&arena, (size_t)1 << 30, &err) == TFM_OK, "arena"))
         return check_done();
     make_lines();
-    for (int i = 0; i < 2; i++) {
-        check_note(variants[i].pre_norm ? "pre-norm, nothing tied" : "post-norm, all tied");
-        struct tfm_model *model = tiny_open(i ? "pre" : "post", &variants[i]);
+    for (int i = 0; i < 4; i++) {
+        check_note("%s", names[i]);
+        struct tfm_model *model = tiny_open((const char *const[]){ "a", "b", "c", "d" }[i], &variants[i]);
         test_batches(model);
         test_tiers(model);
         test_steps(model);
