@@ -70,6 +70,11 @@ static enum tfm_status select_maps(struct attention *a, const struct config *con
         return err_set(err, TFM_EINVAL, "there is no part of a model with number %d", (int)options->part);
     if ((unsigned)options->format > TFM_SVG)
         return err_set(err, TFM_EINVAL, "there is no format with number %d", (int)options->format);
+    if (options->part == TFM_DECODER && config->decoder_cell == TFM_CELL_SSRU)
+        return err_set(
+            err, TFM_EINVAL,
+            "the decoder of this model has no self-attention: a recurrent unit (SSRU) stands in its "
+            "place; it can show the parts encoder and cross");
     a->part = options->part;
     int n_layers = a->part == TFM_ENCODER ? config->encoder_layers : config->decoder_layers;
     const char *where = parts[a->part].where;

@@ -91,6 +91,9 @@ static void text_architecture(FILE *out, const struct config *c, const json_t *c
     fprintf(out, "Architecture\n");
     fprintf(out, "  layers              encoder %d, decoder %d\n", c->encoder_layers, c->decoder_layers);
     fprintf(out, "  width               %d\n", c->d_model);
+    fprintf(out, "  past in decoder     %s\n",
+            c->decoder_cell == TFM_CELL_SSRU ? "SSRU, a recurrent unit in place of self-attention"
+                                             : "self-attention");
     fprintf(out, "  attention heads     %d of width %d\n", c->heads, c->d_model / c->heads);
     fprintf(out, "  feed-forward width  %d, %s\n", c->ffn_dim, config_text(config, "activation_function"));
     fprintf(out, "  layer norm          %s each sublayer, epsilon %g\n",
@@ -231,10 +234,10 @@ static enum tfm_status json_model(FILE *out, const struct summary *s, struct tfm
                                      spm_size(model->target), "shared", model->source == model->target);
     json_t *parameters = json_pack("{s:I, s:I, s:I}", "total", (json_int_t)s->parameters, "encoder_layers",
                                    (json_int_t)s->encoder, "decoder_layers", (json_int_t)s->decoder);
-    json_t *root = json_pack("{s:o, s:O, s:o, s:o, s:I, s:o, s:o}", "folder", out_string(model->folder),
-                             "config", s->config, "vocabularies", vocabularies, "parameters", parameters,
-                             "memory_bytes", (json_int_t)s->memory, "files", json_files(s), "tensors",
-                             json_tensors(model));
+    json_t *root =
+        json_pack("{s:o, s:O, s:o, s:o, s:I, s:o, s:o}", "folder", out_string(model->folder), "config",
+                  s->config, "vocabularies", vocabularies, "parameters", parameters, "memory_bytes",
+                  (json_int_t)s->memory, "files", json_files(s), "tensors", json_tensors(model));
     if (root == NULL)
         return err_set(err, TFM_ENOMEM, "no memory to describe %s", model->folder);
     json_dumpf(root, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));

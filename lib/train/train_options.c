@@ -16,7 +16,12 @@ static const struct rates { /* what goes with a preset, for corpora of up to som
     const char *preset;
     int mini_batch_words;
     double learn_rate, warmup; /* warm-up in updates */
-} rates[] = { { "tiny", 2048, 0.003, 1000 }, { "small", 4096, 0.001, 2000 }, { "base", 4096, 0.0007, 4000 } };
+} rates[] = {
+    { "tiny", 2048, 0.003, 1000 },
+    { "small", 4096, 0.001, 2000 },
+    { "base", 4096, 0.0007, 4000 },
+    { "student", 4096, 0.0005, 4000 },
+};
 
 static const char *const metric_names[N_METRICS] = { "ce", "perplexity", "bleu", "chrf" };
 
@@ -33,6 +38,8 @@ void tfm_train_options_init(struct tfm_train_options *options)
         .max_length = 150,
         .shuffle_window = 262144,
         .preset = "tiny",
+        .norm_position = TFM_NORM_PRESET,
+        .dec_cell = TFM_CELL_PRESET,
         .tie = TFM_TIE_ALL,
         .dropout = -1,
         .attention_dropout = -1,
@@ -225,7 +232,8 @@ enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct
                                       const struct tfm_train_options *options, struct tfm_error *err)
 {
     assert((unsigned)options->tie <= TFM_TIE_NONE);
-    assert((unsigned)options->norm_position <= TFM_NORM_POST);
+    assert((unsigned)options->norm_position <= TFM_NORM_PRESET);
+    assert((unsigned)options->dec_cell <= TFM_CELL_PRESET);
     assert((unsigned)options->lr_decay <= TFM_DECAY_NONE);
     *resolved = *options;
     *metrics = (struct metric_list){ 0 };
@@ -239,7 +247,7 @@ enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct
     TRY(check_numbers(resolved, err));
     TRY(check_schedule(resolved, err));
     if (!config_preset(&config, resolved->preset))
-        return err_set(err, TFM_EINVAL, "--preset is \"%s\"; it can be tiny, small or base",
+        return err_set(err, TFM_EINVAL, "--preset is \"%s\"; it can be tiny, small, base or student",
                        resolved->preset);
     TRY(check_architecture(resolved, err));
     if (resolved->watch_attention != NULL && resolved->valid_source == NULL && resolved->valid_tsv == NULL)
@@ -295,6 +303,9 @@ void train_options_config(struct config *config, const struct tfm_train_options 
         if (dropouts[i].value >= 0)
             *dropouts[i].field = dropouts[i].value;
     }
-    config->pre_norm = options->norm_position == TFM_NORM_PRE;
+    if (options->norm_position != TFM_NORM_PRESET)
+        config->pre_norm = options->norm_position == TFM_NORM_PRE;
+    if (options->dec_cell != TFM_CELL_PRESET)
+        config->decoder_cell = options->dec_cell;
     config->tie = options->tie;
 }
