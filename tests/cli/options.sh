@@ -51,7 +51,7 @@ wrong "a number that is too large" "option --layer: found '99999999999999999999'
 wrong "a decimal comma" "option --normalize: found '0,6', expected a number" translate --normalize=0,6
 wrong "a negative number" "option -n: found '-1', expected a number from 0" translate -n -1
 wrong "an empty number" "option -b: found ''" translate -b ""
-wrong "a word that is none of the choices" "option --preset: found 'huge', expected tiny|small|base" \
+wrong "a word that is none of the choices" "option --preset: found 'huge', expected tiny|small|base|student" \
     train -m x -t a b --preset huge
 wrong "the begin of a choice" "option --format: found 'js', expected text|json" translate --format js
 wrong "an unknown unit" "option --after: found '3x', expected an amount of training" train -m x -t a b --after 3x

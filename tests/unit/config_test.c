@@ -32,15 +32,18 @@ static void test_presets(void)
     static const struct {
         const char *name;
         int encoder_layers, decoder_layers, d_model, ffn_dim, heads;
+        bool pre_norm;
+        enum tfm_cell cell;
         double dropout;
     } expected[] = {
-        { "tiny", 4, 4, 128, 256, 4, 0.2 },
-        { "small", 6, 2, 256, 1024, 8, 0.1 },
-        { "base", 6, 6, 512, 2048, 8, 0.1 },
+        { "tiny", 4, 4, 128, 256, 4, true, TFM_CELL_ATTENTION, 0.2 },
+        { "small", 6, 2, 256, 1024, 8, true, TFM_CELL_ATTENTION, 0.1 },
+        { "base", 6, 6, 512, 2048, 8, true, TFM_CELL_ATTENTION, 0.1 },
+        { "student", 6, 2, 256, 1536, 8, false, TFM_CELL_SSRU, 0 },
     };
     struct config c;
     struct tfm_error err;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         const char *name = expected[i].name;
         CHECK(config_preset(&c, name), "there is a preset %s", name);
         CHECK_INT(c.encoder_layers, expected[i].encoder_layers, "%s: encoder layers", name);
@@ -48,6 +51,8 @@ static void test_presets(void)
         CHECK_INT(c.d_model, expected[i].d_model, "%s: width", name);
         CHECK_INT(c.ffn_dim, expected[i].ffn_dim, "%s: feed-forward width", name);
         CHECK_INT(c.heads, expected[i].heads, "%s: heads", name);
+        CHECK(c.pre_norm == expected[i].pre_norm && c.decoder_cell == expected[i].cell,
+              "%s: norm and decoder cell", name);
         CHECK_NEAR(c.dropout, expected[i].dropout, 0, "%s: dropout", name);
         CHECK(config_check(&c, name, &err) != TFM_OK, "%s: needs vocabulary sizes", name);
         c.source_vocab_size = c.vocab_size = 2;
@@ -79,6 +84,8 @@ static void test_round_trip(void)
           "with its choices");
     CHECK((float)found.attention_dropout == (float)(1.0 / 3) && found.norm_epsilon == 1e-6,
           "with its numbers to the last bit of a float");
+    CHECK(strstr(first, "decoder_cell") == NULL && found.decoder_cell == TFM_CELL_ATTENTION,
+          "self-attention needs no decoder_cell");
     CHECK(strstr(first, "\"dropout\": 0.1,") != NULL && strstr(first, "\"layer_norm_eps\": 1e-6,") != NULL,
           "without digits that nobody wrote");
     CHECK(config_write(&found, training, path, &err) == TFM_OK, "and written again");
@@ -87,6 +94,11 @@ static void test_round_trip(void)
     mem_free(first);
     mem_free(second);
     json_decref(training);
+
+    config.decoder_cell = TFM_CELL_SSRU;
+    CHECK(config_write(&config, NULL, path, &err) == TFM_OK && read_config(&found, path, &err) == TFM_OK &&
+              found.decoder_cell == TFM_CELL_SSRU,
+          "the decoder's cell is kept");
 }
 
 /* Sets one field of a good config.json to a JSON text (NULL: removes it) and reads the file. */
@@ -112,6 +124,8 @@ static void test_fields(void)
     CHECK(read_changed("optional", "{\"anything\": [1]}", &err) == TFM_OK, "\"optional\" is left alone");
     CHECK(read_changed("training", "{\"updates\": 1}", &err) == TFM_OK, "\"training\" is free in form");
 
+    CHECK(read_changed("decoder_cell", "\"attention\"", &err) == TFM_OK, "\"attention\" may be said");
+
     static const struct {
         const char *field, *value, *expected;
     } broken[] = {
@@ -127,6 +141,9 @@ static void test_fields(void)
         { "positions", NULL, "positions" },
         { "activation_function", "\"swish\"", "activation_function is \"swish\"" },
         { "activation_function", "1", "activation_function" },
+        { "decoder_cell", "\"gru\"",
+          "decoder_cell is \"gru\"; this version of tfm knows \"attention\", \"ssru\"" },
+        { "decoder_cell", "1", "decoder_cell" },
         { "tie_embeddings", "\"some\"", "knows \"all\", \"target\", \"none\"" },
         { "tie_embeddings", "true", "tie_embeddings" },
         { "d_model", NULL, "d_model" },

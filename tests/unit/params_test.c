@@ -66,7 +66,22 @@ static void test_table(void)
             params_release(&params);
         }
     }
-    struct config config = tiny_config(TFM_TIE_NONE, false);
+    struct config config = tiny_config(TFM_TIE_ALL, true);
+    config.decoder_cell = TFM_CELL_SSRU;
+    CHECK(params_list(&params, &config, &err) == TFM_OK, "SSRU: is listed");
+    check_table(&params, "SSRU");
+    CHECK_INT(params.n, 1 + 1 + 4 + 3 * 16 + 2 * 21, "SSRU: number of tensors");
+    check_shape(&params, "model.decoder.layers.1.ssru.forget.weight", 128, 128);
+    check_shape(&params, "model.decoder.layers.1.ssru.forget.bias", 1, 128);
+    check_shape(&params, "model.decoder.layers.1.ssru.input.weight", 128, 128);
+    check_shape(&params, "model.decoder.layers.1.ssru_layer_norm.bias", 1, 128);
+    check_shape(&params, "model.encoder.layers.1.self_attn_layer_norm.bias", 1, 128);
+    CHECK(params_find(&params, "model.decoder.layers.1.self_attn.q_proj.weight") == NULL &&
+              params_find(&params, "model.decoder.layers.1.self_attn_layer_norm.weight") == NULL,
+          "SSRU: the decoder has no self-attention");
+    params_release(&params);
+
+    config = tiny_config(TFM_TIE_NONE, false);
     params_list(&params, &config, &err);
     check_shape(&params, "model.encoder.embed_tokens.weight", 90, 128);
     check_shape(&params, "model.decoder.embed_tokens.weight", 100, 128);
