@@ -63,6 +63,8 @@ void attention_lines(const struct tfm_train_event *e, void (*line)(void *user, c
             entropy += e->heads[i].entropy;
             relative += e->heads[i].relative_entropy;
         }
+        if (n_heads == 0) /* a recurrent unit in place of the decoder's self-attention */
+            continue;
         int n = snprintf(text, sizeof(text),
                          "[attention] Up. %ld : %s : entropy %.4f (%.0f%% of the most) :", e->update,
                          parts[part], entropy / n_heads, 100 * relative / n_heads);

@@ -35,6 +35,13 @@ const char *attention_part_name(enum tfm_part part)
     return parts[part].name;
 }
 
+int attention_layers(const struct config *config, enum tfm_part part)
+{
+    if (part == TFM_DECODER && config->decoder_cell == TFM_CELL_SSRU)
+        return 0;
+    return part == TFM_ENCODER ? config->encoder_layers : config->decoder_layers;
+}
+
 const float *attention_map(const struct attention *a, int layer, int head)
 {
     size_t map = (size_t)layer * (size_t)a->n_heads + (size_t)head;
@@ -70,13 +77,13 @@ static enum tfm_status select_maps(struct attention *a, const struct config *con
         return err_set(err, TFM_EINVAL, "there is no part of a model with number %d", (int)options->part);
     if ((unsigned)options->format > TFM_SVG)
         return err_set(err, TFM_EINVAL, "there is no format with number %d", (int)options->format);
-    if (options->part == TFM_DECODER && config->decoder_cell == TFM_CELL_SSRU)
+    a->part = options->part;
+    int n_layers = attention_layers(config, a->part);
+    if (n_layers == 0)
         return err_set(
             err, TFM_EINVAL,
             "the decoder of this model has no self-attention: a recurrent unit (SSRU) stands in its "
             "place; it can show the parts encoder and cross");
-    a->part = options->part;
-    int n_layers = a->part == TFM_ENCODER ? config->encoder_layers : config->decoder_layers;
     const char *where = parts[a->part].where;
     TRY(select_range(&a->layer, &a->n_layers, options->layer, n_layers, "layer", where, err));
     return select_range(&a->head, &a->n_heads, options->head, config->heads, "head", where, err);

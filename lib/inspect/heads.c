@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "inspect/attention.h"
 #include "inspect/observe.h"
 
 #define UNIFORM 0.98 /* of the entropy that a head could have */
@@ -26,15 +27,15 @@ struct sums {
 /* Where the heads of a part begin. */
 static int first_head(const struct config *c, enum tfm_part part)
 {
-    int layers = part == TFM_ENCODER   ? 0
-                 : part == TFM_DECODER ? c->encoder_layers
-                                       : c->encoder_layers + c->decoder_layers;
+    int layers = 0;
+    for (enum tfm_part before = TFM_ENCODER; before < part; before++)
+        layers += attention_layers(c, before);
     return layers * c->heads;
 }
 
 int heads_count(const struct config *c)
 {
-    return (c->encoder_layers + 2 * c->decoder_layers) * c->heads;
+    return first_head(c, TFM_CROSS) + attention_layers(c, TFM_CROSS) * c->heads;
 }
 
 /* ---- one pair ---- */
@@ -113,7 +114,7 @@ static void fill_heads(struct tfm_head *heads, const struct sums *sums, const st
                        enum tfm_part part)
 {
     int first = first_head(c, part);
-    int n = (part == TFM_ENCODER ? c->encoder_layers : c->decoder_layers) * c->heads;
+    int n = attention_layers(c, part) * c->heads;
     for (int i = 0; i < n; i++) {
         const struct sums *s = &sums[first + i];
         struct tfm_head *h = &heads[first + i];

@@ -7,7 +7,7 @@
 #include "base/pool.h"
 #include "model/model.h"
 
-/* Heads of all parts of a model: encoder, decoder, cross; in each, layer by layer. */
+/* Heads of all parts of a model that have any: encoder, decoder, cross; in each, layer by layer. */
 int heads_count(const struct config *config);
 
 /* Fills heads [heads_count] from n pairs: source i in pairs[2i], its target in pairs[2i + 1], both with

@@ -57,6 +57,19 @@ for file in weights ema moment1 moment2; do
 done
 same "15 + 25 updates: exported weights" "$dir/whole/weights.safetensors.gz" "$dir/parts/weights.safetensors.gz"
 
+# ---- watched ----
+
+head -n 20 "$en" >"$dir/valid.en"
+head -n 20 "$dir/toy/de" >"$dir/valid.de"
+# shellcheck disable=SC2086
+run 0 "a training whose attention is watched" train "$dir/watched" $mini --valid-sets "$dir/valid.en" "$dir/valid.de" \
+    --valid-metrics ce --valid-freq 4u --after 4u --watch-attention --profile --log "$dir/log"
+is "the parts that have attention are told" "$(sed -n 's/.*\[attention\] Up. 4 : \([a-z]*\) :.*/\1/p' "$dir/log" | tr '\n' ' ')" \
+    "encoder cross "
+is "and drawn" "$(cd "$dir/watched/attention/update-4" && echo *)" "1-cross.svg 1-encoder.svg 2-cross.svg 2-encoder.svg"
+# shellcheck disable=SC2086
+run 0 "what a training would be" train "$dir/dry" $mini --dry-run
+
 # ---- the preset ----
 
 check "the preset student" train "$dir/student" --preset student --after 1u

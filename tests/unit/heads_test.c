@@ -22,6 +22,7 @@ static struct tfm_error err;
 static struct params params;
 static real *block;
 static struct weights weights;
+static enum tfm_cell cell; /* of the decoder */
 static struct tfm_model model;
 
 static int source1[] = { 3, 7, 5, EOS }, target1[] = { 4, 2, 9, 8, EOS };
@@ -33,6 +34,7 @@ static void make_model(void)
 {
     model.config = (struct config){ .encoder_layers = LAYERS,
                                     .decoder_layers = LAYERS,
+                                    .decoder_cell = cell,
                                     .d_model = D,
                                     .heads = HEADS,
                                     .ffn_dim = 12,
@@ -157,12 +159,26 @@ static void test_random(void)
     pool_free(pool);
 }
 
+static void test_ssru(void)
+{
+    struct tfm_head heads[N_HEADS];
+    cell = TFM_CELL_SSRU;
+    make_model();
+    CHECK_INT(heads_count(&model.config), 2 * LAYERS * HEADS, "with SSRU: heads of two parts");
+    measure(heads, 2, NULL);
+    for (int i = 0; i < 2 * LAYERS * HEADS; i++) {
+        CHECK_INT(heads[i].part, i < LAYERS * HEADS ? TFM_ENCODER : TFM_CROSS, "head %d is in its place", i);
+        check_collected(&heads[i], 2);
+    }
+}
+
 int main(void)
 {
     model.source = model.target = toy_vocab();
     test_uniform();
     test_stuck();
     test_random();
+    test_ssru();
     spm_free(model.source);
     mem_free(block);
     params_release(&params);
