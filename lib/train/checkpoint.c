@@ -1,7 +1,7 @@
 /*
- * checkpoint.c: the folder of checkpoints. A checkpoint is written as checkpoint-N.tmp, every file fsynced,
- * then renamed; then links are replaced by a rename, `last` at the end; then what no link names is removed,
- * but for some of the newest. So at every moment `last` names a whole checkpoint, whatever kills the program.
+ * checkpoint.c: the folder of checkpoints. A checkpoint is written as .checkpoint-N.tmp (which
+ * checkpoint-* does not name in a shell), every file fsynced, then renamed; then links are replaced by a
+ * rename, `last` at the end; then what no link names is removed, but for some of the newest. So at every moment `last` names a whole checkpoint, whatever kills the program.
  * state.json is state.c's.
  */
 #include "train/checkpoint.h"
@@ -94,13 +94,23 @@ static bool read_update(const char *name, int *update)
     return sscanf(name, PREFIX "%d%n", update, &end) == 1 && name[end] == '\0';
 }
 
+/* A checkpoint that another of its number has replaced; what a kill left of that (base/file.c). */
+static bool is_replaced(const char *name)
+{
+    int update, end = 0;
+    long process;
+    return sscanf(name, PREFIX "%d.old-%ld%n", &update, &process, &end) == 2 && name[end] == '\0';
+}
+
 static bool is_unwanted(const char *name, void *arg)
 {
     const struct kept *kept = arg;
     int update;
-    if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
+    if (is_replaced(name))
+        return true;
+    if (!read_update(name, &update)) /* not of the training's making */
         return false;
-    if (read_update(name, &update) && update >= kept->oldest && update <= kept->newest)
+    if (update >= kept->oldest && update <= kept->newest)
         return false;
     for (int i = 0; i < kept->n; i++) {
         if (strcmp(name, kept->names[i]) == 0)
@@ -300,7 +310,7 @@ enum tfm_status checkpoint_write(const struct checkpoints *c, const struct train
     struct str path = { 0 }, final = { 0 }, temporary = { 0 };
     enum tfm_status status = str_printf(&final, err, "%s/" PREFIX "%ld", c->folder.data, state->update);
     if (status == TFM_OK)
-        status = str_printf(&temporary, err, "%s.tmp", final.data);
+        status = str_printf(&temporary, err, "%s/." PREFIX "%ld.tmp", c->folder.data, state->update);
     if (status == TFM_OK)
         status = write_files(&path, temporary.data, state, settings, params, optimizer, pool, err);
     if (status == TFM_OK)

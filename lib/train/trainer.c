@@ -230,6 +230,8 @@ static enum tfm_status save(struct trainer *r, const bool *is_best, struct tfm_e
     struct training *t = r->t;
     struct train_state *s = &t->state;
     bool is_rewrite = t->saved_update == s->update;
+    /* At the first save others can only be of an earlier start, which was killed before one counted. */
+    int n_kept = t->saved_update < 0 ? 1 : t->options.keep_last;
     r->save_is_due = false;
     breakdown_to(t->breakdown, PROFILE_SAVE);
     if (r->is_saved)
@@ -248,7 +250,7 @@ static enum tfm_status save(struct trainer *r, const bool *is_best, struct tfm_e
         TRY(checkpoint_link(&t->checkpoints, "last", s->update, err));
     t->saved_update = s->update;
     r->is_saved = true;
-    TRY(checkpoint_prune(&t->checkpoints, t->options.keep_last, err));
+    TRY(checkpoint_prune(&t->checkpoints, n_kept, err));
     report_saved(r);
     return TFM_OK;
 }
@@ -339,33 +341,46 @@ static bool is_finished(const struct trainer *r)
 /* A validation at the end belongs to this end and not to the training, which may go on some day (with a later
  * --after) as if it had never ended: its scores decide what is kept and exported, and the saved state does
  * not know them. */
-static enum tfm_status finish(struct trainer *r, struct tfm_error *err)
+static enum tfm_status validate_end(struct trainer *r, bool *is_best, struct tfm_error *err)
 {
     struct training *t = r->t;
-    TRY(save(r, no_best, err));
-    if (is_stalled(r))
-        report_note(&t->options, "stopped early: %d validations without a better %s",
-                    t->options.early_stopping, train_options_metric(deciding_metric(t)));
-    if (t->metrics.n == 0 || r->validated_update == t->state.update)
-        return TFM_OK;
     struct train_state state = t->state;
-    bool is_best[N_METRICS] = { false };
     TRY(validate(r, &state, is_best, err));
     breakdown_to(t->breakdown, PROFILE_SAVE);
     TRY(keep_best(r, &state, is_best, err));
     return checkpoint_prune(&t->checkpoints, t->options.keep_last, err);
 }
 
-/* There is nothing left to be trained. */
+static enum tfm_status finish(struct trainer *r, struct tfm_error *err)
+{
+    struct training *t = r->t;
+    bool is_best[N_METRICS] = { false };
+    TRY(save(r, no_best, err));
+    if (is_stalled(r))
+        report_note(&t->options, "stopped early: %d validations without a better %s",
+                    t->options.early_stopping, train_options_metric(deciding_metric(t)));
+    if (t->metrics.n == 0 || r->validated_update == t->state.update)
+        return TFM_OK;
+    return validate_end(r, is_best, err);
+}
+
+/* There is nothing left to be trained; but the validation at the end may have been killed, and so is made
+ * again. (Stalled validations were saved.) */
 static enum tfm_status export_again(struct trainer *r, struct tfm_error *err)
 {
     struct training *t = r->t;
+    bool is_best[N_METRICS] = { false };
     char link[32] = "last";
     breakdown_to(t->breakdown, PROFILE_SAVE);
     report_note(&t->options, "the training in %s is finished (update %ld); the model is written again",
                 t->options.model, t->state.update);
-    if (t->metrics.n > 0)
+    if (t->metrics.n > 0) {
+        if (!is_stalled(r))
+            TRY(validate_end(r, is_best, err));
+        if (is_best[deciding_metric(t)]) /* and written */
+            return TFM_OK;
         snprintf(link, sizeof(link), "best-%s", train_options_metric(deciding_metric(t)));
+    }
     if (checkpoint_exists(&t->checkpoints, link) && strcmp(link, "last") != 0) {
         TRY(checkpoint_read_state(&t->checkpoints, link, &t->state, &t->settings, err));
         TRY(checkpoint_read_blocks(&t->checkpoints, link, &t->params, &t->optimizer, t->pool, err));
@@ -397,6 +412,7 @@ enum tfm_status trainer_run(const struct tfm_train_options *options, const struc
         return TFM_ENOMEM;
     struct trainer r = { .t = t, .callbacks = callbacks, .validated_update = -1 };
     enum tfm_status status = training_init(t, options, err);
+    bool is_open = status == TFM_OK;
     r.first = t->point;
     r.began = training_clock();
     r.is_saved = t->has_resumed;
@@ -404,7 +420,7 @@ enum tfm_status trainer_run(const struct tfm_train_options *options, const struc
         status = t->has_resumed && is_finished(&r) && !t->state.valid_is_due ? export_again(&r, err)
                                                                              : train(&r, err);
     ints_release(&r.pairs);
-    if (t->breakdown != NULL && (status == TFM_OK || status == TFM_ESTOPPED))
+    if (is_open && t->breakdown != NULL && (status == TFM_OK || status == TFM_ESTOPPED))
         report_profile(&r);
     training_release(t);
     mem_free(t);

@@ -6,6 +6,7 @@
 #include "train/training.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -158,6 +159,9 @@ static enum tfm_status resume(struct training *t, struct tfm_error *err)
 {
     TRY(checkpoint_read_state(&t->checkpoints, "last", &t->state, &t->settings, err));
     TRY(place_find(t, err));
+    /* A later checkpoint was left by a run that was killed before it counted; if options have changed, it is
+     * none of this training's. */
+    TRY(checkpoint_prune(&t->checkpoints, INT_MAX, err));
     t->seconds_before = t->state.seconds;
     t->saved_update = t->state.update;
     if (t->windows.n == 1)

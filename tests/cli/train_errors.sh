@@ -179,11 +179,11 @@ cp -R "$dir/m6" "$dir/f1"
     "$tfm" train -m "$dir/f1" $mini -t "$en" "$de" --after 6u
 ) >"$dir/out" 2>"$dir/err"
 is "a file that cannot grow: status" $? 1
-has "path and cause are told" "$dir/err" "f1/checkpoints/checkpoint-6.*File too large"
+has "path and cause are told" "$dir/err" "f1/checkpoints/.checkpoint-6.*File too large"
 same "the last checkpoint is as it was" "$dir/m6/checkpoints/last/weights.safetensors" \
     "$dir/f1/checkpoints/last/weights.safetensors"
 is "and still the last" "$(readlink "$dir/f1/checkpoints/last")" checkpoint-3
-check "the half-written one is gone" test ! -e "$dir/f1/checkpoints/checkpoint-6.tmp"
+check "the half-written one is gone" test ! -e "$dir/f1/checkpoints/.checkpoint-6.tmp"
 train 0 "with room again it goes on" "$dir/f1" -t "$en" "$de" --after 6u
 
 # OpenBLAS asks for memory without an end where it gets none: nobody shall wait for that.

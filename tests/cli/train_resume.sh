@@ -138,8 +138,8 @@ equal_blocks() {
     done
 }
 
-mkdir -p "$dir/killed/checkpoints/checkpoint-99.tmp"
-: >"$dir/killed/checkpoints/checkpoint-99.tmp/weights.safetensors"
+mkdir -p "$dir/killed/checkpoints/.checkpoint-99.tmp"
+: >"$dir/killed/checkpoints/.checkpoint-99.tmp/weights.safetensors"
 kills=0
 for _ in 1 2 3; do
     before=$(readlink "$dir/killed/checkpoints/last")
@@ -152,7 +152,7 @@ done
 echo "# killed $kills times, last at $(readlink "$dir/killed/checkpoints/last")"
 long "$dir/killed" 100u
 check "after kills it goes on to its end" wait $pid
-check "half-written checkpoints are removed" test ! -e "$dir/killed/checkpoints/checkpoint-99.tmp"
+check "half-written checkpoints are removed" test ! -e "$dir/killed/checkpoints/.checkpoint-99.tmp"
 long "$dir/unkilled" 100u
 check "an unbroken training as long" wait $pid
 equal_blocks "killed" "$dir/unkilled/checkpoints/last" "$dir/killed/checkpoints/checkpoint-100"
@@ -177,5 +177,24 @@ rm "$dir/parts/weights.safetensors.gz"
 check "a finished training ends well" train "$dir/parts" --cpu-threads 2 --after 40u
 has "and says so" "$dir/parts.log" 'is finished (update 40)'
 same "the model is written again" "$dir/before.gz" "$dir/parts/weights.safetensors.gz"
+
+check "a training whose only validation is at its end" train "$dir/end" --cpu-threads 1 --valid-freq 0 --after 5u
+cp -R "$dir/end" "$dir/unended"
+rm "$dir/unended/config.json" "$dir/unended/weights.safetensors.gz" "$dir/unended/checkpoints/best-"*
+check "the same, killed while it validates" train "$dir/unended" --cpu-threads 1 --valid-freq 0 --after 5u
+is "has its best checkpoints again" "$(cd "$dir/unended/checkpoints" && echo *)" "$(cd "$dir/end/checkpoints" && echo *)"
+sed '/"seconds"/d' "$dir/end/config.json" >"$dir/config1"
+sed '/"seconds"/d' "$dir/unended/config.json" >"$dir/config2"
+same "and its scores" "$dir/config1" "$dir/config2"
+
+# ---- what a killed run left ----
+
+cp -R "$dir/parts/checkpoints/checkpoint-40" "$dir/parts/checkpoints/checkpoint-44"
+check "going on from before a checkpoint that did not count" train "$dir/parts" --cpu-threads 2 --after 46u --keep-last 5
+check "it is gone" test ! -e "$dir/parts/checkpoints/checkpoint-44" -a -e "$dir/parts/checkpoints/checkpoint-46"
+cp -R "$dir/parts/checkpoints/checkpoint-46" "$dir/parts/checkpoints/checkpoint-2"
+rm "$dir/parts/checkpoints/last" "$dir/parts/checkpoints/best-"*
+check "beginning again where none counted" train "$dir/parts" --cpu-threads 2 --after 4u --keep-last 5
+is "only the new ones are kept" "$(cd "$dir/parts/checkpoints" && echo *)" "best-bleu best-ce checkpoint-4 last"
 
 finish

@@ -184,6 +184,18 @@ static void test_newest(struct optimizer *o)
     must(checkpoint_link(&c, "last", 40, &err));
     must(checkpoint_prune(&c, 1, &err));
     CHECK(!has_checkpoint(80) && !has_checkpoint(100) && has_checkpoint(40), "one again");
+
+    struct train_state state = make_state(130);
+    must(dir_make(path_of("checkpoint-40-mine"), &err));
+    must(dir_make(path_of("checkpoint-40.old-123"), &err));
+    must(checkpoint_prune(&c, 1, &err));
+    CHECK(file_exists(path_of("checkpoint-40-mine")), "a folder of the user's stays");
+    CHECK(!file_exists(path_of("checkpoint-40.old-123")), "one that was replaced does not");
+    must(file_write(path_of(".checkpoint-130.tmp"), "x", 1, &err));
+    CHECK_INT(checkpoint_write(&c, &state, &settings, &params, o, NULL, &err), TFM_EIO,
+              "no room for its name");
+    CHECK(strstr(err.message, "/.checkpoint-130.tmp") != NULL, "checkpoint-* names no half-written one: %s",
+          err.message);
     checkpoint_release(&c);
 }
 
@@ -192,11 +204,11 @@ static void test_damage(struct optimizer *o)
     struct checkpoints c;
     struct settings settings = { 0 };
     struct train_state found;
-    must(dir_make(path_of("checkpoint-50.tmp"), &err));
-    must(file_write(path_of("checkpoint-50.tmp/weights.safetensors"), "x", 1, &err));
+    must(dir_make(path_of(".checkpoint-50.tmp"), &err));
+    must(file_write(path_of(".checkpoint-50.tmp/weights.safetensors"), "x", 1, &err));
     must(dir_make(path_of("other"), &err));
     must(checkpoint_init(&c, model_folder(), &err));
-    CHECK(!file_exists(path_of("checkpoint-50.tmp")), "what was half-written is removed");
+    CHECK(!file_exists(path_of(".checkpoint-50.tmp")), "what was half-written is removed");
     CHECK(file_exists(path_of("other")), "foreign things stay");
 
     must(file_write(path_of("checkpoint-40/moment2.safetensors"), "\3\0\0\0\0\0\0\0{}", 10, &err));
