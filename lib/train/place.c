@@ -154,14 +154,18 @@ static enum tfm_status outside(const struct training *t, const char *what, int f
                    t->checkpoints.folder.data, t->state.update, what, found, whole, n);
 }
 
+/* With another --source-sampling or --target-sampling than before, a window may have fewer batches than were
+ * done of it: then it is done. */
 enum tfm_status place_find(struct training *t, struct tfm_error *err)
 {
-    const struct train_state *s = &t->state;
+    struct train_state *s = &t->state;
     if (s->window >= t->windows.n)
         return outside(t, "window", s->window, "an epoch", t->windows.n, err);
     TRY(load_window(t, err));
-    if (s->batch > t->plan.n)
+    if (s->batch > t->corpus.n)
         return outside(t, "batch", s->batch, "a window", t->plan.n, err);
+    if (s->batch > t->plan.n)
+        s->batch = t->plan.n;
     for (int i = 0; i < s->batch; i++) {
         int n;
         batch_pairs(&t->plan, i, &n);

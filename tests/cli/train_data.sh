@@ -127,6 +127,11 @@ awk '{ print "\t" $0 }' "$en" >"$dir/empty.tsv"
 train 1 "windows with nothing but empty sides" "$dir/x" --tsv "$dir/empty.tsv" --shuffle-window 64 --after 1e
 has "end the training" "$dir/err" "no pair to train on: of 512 read, 512 are empty on a side"
 
+train 0 "an epoch of short pieces but for its end" "$dir/d1" --tsv "$dir/both.tsv" --source-sampling 0.1 \
+    --target-sampling 0.1 --after 0.99e --save-freq 0
+train 0 "then of whole ones, in fewer batches" "$dir/d1" --tsv "$dir/both.tsv" --after 2e
+check "goes on" test -s "$dir/d1/weights.safetensors.gz"
+
 # ---- text that is read once ----
 
 train 0 "an unbroken training" "$dir/s1" --tsv "$dir/both.tsv" --shuffle-window 100 --after 40u
