@@ -123,12 +123,15 @@ static enum tfm_status open_text(struct source *source, struct spooling *s, cons
 /* ---- spooling ---- */
 
 /* A line of each in turn. */
-static enum tfm_status copy_lines(struct spooling *spoolings, int n, struct tfm_error *err)
+static enum tfm_status copy_lines(struct spooling *spoolings, int n, volatile const int *stop,
+                                  struct tfm_error *err)
 {
     struct str line = { 0 };
     enum tfm_status status = TFM_OK;
     for (bool more = true; more && status == TFM_OK;) {
         more = false;
+        if (stop != NULL && *stop != 0)
+            status = err_set(err, TFM_ESTOPPED, "stopped while the corpus was read; nothing was to be saved");
         for (int i = 0; i < n && status == TFM_OK; i++) {
             struct spooling *s = &spoolings[i];
             if (s->reader == NULL || !s->more)
@@ -200,7 +203,7 @@ enum tfm_status source_open(struct source *sources, const char *const *paths, in
                                     : "target",
                            spool, err);
     if (status == TFM_OK)
-        status = copy_lines(spoolings, n, err);
+        status = copy_lines(spoolings, n, spool->stop, err);
     for (int i = 0; i < n && status == TFM_OK; i++)
         status = end_spooling(&sources[i], &spoolings[i], err);
     for (int i = 0; i < n; i++) {

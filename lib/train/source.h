@@ -15,9 +15,10 @@ struct source {
 
 struct spool { /* where text goes that is not at hand as a plain file */
     const char *folder;
-    const char *name; /* the files' names begin so */
-    bool is_kept;     /* text that can be read only once is kept ... */
-    bool goes_on;     /* ... and taken from there by a training that goes on */
+    const char *name;         /* the files' names begin so */
+    bool is_kept;             /* text that can be read only once is kept ... */
+    bool goes_on;             /* ... and taken from there by a training that goes on */
+    volatile const int *stop; /* of the training, NULL: none */
 };
 
 /* True for what is no file: standard input or a command. */

@@ -29,7 +29,7 @@ static enum tfm_status read_set(struct validate *v, const struct tfm_train_optio
 {
     struct tfm_corpus files = { .source = o->valid_source, .target = o->valid_target, .tsv = o->valid_tsv };
     struct columns columns = { o->source_field, o->target_field };
-    struct spool spool = { .folder = folder, .name = "valid" };
+    struct spool spool = { .folder = folder, .name = "valid", .stop = o->stop };
     struct bitext bitext;
     TRY(bitext_open(&bitext, &files, &columns, BLOCK_LINES, &spool, pool, err));
     enum tfm_status status = read_blocks(v, &bitext, err);

@@ -35,7 +35,9 @@ static enum tfm_status open_texts(struct windows *w, const struct tfm_train_opti
         int i = w->n_texts;
         char name[32];
         snprintf(name, sizeof(name), "corpus-%d", i + 1);
-        struct spool spool = { .folder = folder, .name = name, .is_kept = true, .goes_on = goes_on };
+        struct spool spool = {
+            .folder = folder, .name = name, .is_kept = true, .goes_on = goes_on, .stop = options->stop
+        };
         TRY(bitext_open(&w->texts[i], &options->corpora[i], &columns, lines, &spool, pool, err));
         w->first[i + 1] = w->first[i] + w->texts[i].n_pairs;
         w->fingerprint = rng_mix(w->fingerprint ^ w->texts[i].fingerprint);

@@ -165,17 +165,37 @@ gzip -c "$de" >"$dir/de.gz"
 train 0 "gzip files" "$dir/s4" -t "$dir/en.gz" "$dir/de.gz" --after 3u
 is "leave no text behind" "$(ls "$dir/s4/checkpoints")" "$(printf 'checkpoint-3\nlast')"
 
-# ---- killed while it is written down ----
+# ---- stopped and killed while it is written down ----
 
 mkfifo "$dir/fifo"
+# wait_for_text FOLDER PID: until some of it was written
+wait_for_text() {
+    while [ -z "$(find "$1/checkpoints" -name 'corpus-1.tsv.tmp-*' -size +0)" ] && kill -0 "$2"; do
+        sleep 0.02
+    done
+}
+# shellcheck disable=SC2086
+"$tfm" train -m "$dir/stopped" $mini -v "$dir/spm" "$dir/spm" --tsv "$dir/fifo" 2>"$dir/err.stopped" &
+pid=$!
+{
+    awk '{ for (i = 0; i < 20; i++) print }' "$dir/both.tsv" # more than pipes and buffers hold
+    wait_for_text "$dir/stopped" $pid
+    kill -TERM $pid
+    for _ in 1 2 3 4 5 6 7 8 9; do
+        kill -0 $pid && cat "$dir/both.tsv" && sleep 0.1
+    done
+} >"$dir/fifo" 2>"$dir/err"
+wait $pid
+is "a training is stopped while it reads a pipe" $? 143
+has "which is told" "$dir/err.stopped" "stopped while the corpus was read"
+is "nothing of it is kept" "$(ls "$dir/stopped/checkpoints")" ""
+
 # shellcheck disable=SC2086
 "$tfm" train -m "$dir/k" $mini -v "$dir/spm" "$dir/spm" --tsv "$dir/fifo" --quiet &
 pid=$!
 {
     awk '{ for (i = 0; i < 20; i++) print }' "$dir/both.tsv" # more than pipes and buffers hold
-    while [ -z "$(find "$dir/k/checkpoints" -name 'corpus-1.tsv.tmp-*' -size +0)" ] && kill -0 $pid; do
-        sleep 0.02
-    done
+    wait_for_text "$dir/k" $pid
     kill -KILL $pid
 } >"$dir/fifo" 2>"$dir/err"
 wait $pid
