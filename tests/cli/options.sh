@@ -75,6 +75,10 @@ wrong "a word too many in a recipe" "$dir/recipe, line 1: unexpected word '8'" t
 printf 'tsv %s/c\nweights 1,2\n' "$dir" >"$dir/recipe"
 run 1 "a corpus in a recipe, and one on the command line" "$tfm" train --recipe "$dir/recipe" -m "$dir/m" -t "$dir/a" "$dir/b"
 has "the recipe's is the first of both" "$dir/err" "cannot open $dir/c: No such file"
+printf 'tsv "%s/c d\n' "$dir" >"$dir/recipe"
+wrong "a quote without its end in a recipe" "$dir/recipe, line 1: .*a quote without its end" train --recipe "$dir/recipe"
+printf 'tsv c\nrecipe other\n' >"$dir/recipe"
+wrong "a recipe in a recipe" "$dir/recipe, line 2: a recipe cannot name another" train --recipe "$dir/recipe"
 run 1 "a recipe that is not there" "$tfm" train --recipe "$dir/none"
 has "is named" "$dir/err" "$dir/none: No such file\|cannot open $dir/none"
 wrong "a training without a model" "option --model is missing" train -t a b

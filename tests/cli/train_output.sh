@@ -171,5 +171,10 @@ run 0 "options on the command line" train "$dir/said" --seed 5 --dropout 0.2 --l
 printf '# two of them in a file\nlearn-rate 0.01 # peak\nseed 4\r\n\n dropout\t0.2' >"$dir/recipe"
 run 0 "options in a recipe, one of them changed" train "$dir/kept" --seed 5 --recipe "$dir/recipe" --after 3u --quiet
 same "are the same training" "$dir/said/weights.safetensors.gz" "$dir/kept/weights.safetensors.gz"
+paste "$dir/toy/en" "$dir/toy/de" >"$dir/both pairs.tsv"
+printf 'tsv "cat \047%s/both pairs.tsv\047 |" # a command\nafter "2u"\n' "$dir" >"$dir/recipe"
+run 0 "a word with spaces in a recipe" "$tfm" train -m "$dir/quoted" --recipe "$dir/recipe" --dim-model 16 --dim-ffn 32 \
+    --heads 2 --enc-depth 1 --dec-depth 1 --vocab-size 100 --mini-batch-words 500 --cpu-threads 1
+same "is one word" "$dir/both pairs.tsv" "$dir/quoted/checkpoints/corpus-1.tsv"
 
 finish
