@@ -27,23 +27,24 @@ enum {
 
 /* ---- files ---- */
 
-/* The folder that a path begins with. Files are often wanted in the model's folder, which the training itself
- * has not made yet. Where it cannot be made, a file cannot be either, and that is told. */
-static void make_folder(const char *path, size_t len)
+/* The folders that a path begins with. Files are often wanted in the model's folder, which the training itself
+ * has not made yet. Where one cannot be made, a file cannot be either, and that is told. */
+static void make_folders(const char *path)
 {
     char folder[PATH_MAX];
-    if (len > 0 && len < sizeof(folder)) {
-        memcpy(folder, path, len);
-        folder[len] = '\0';
-        mkdir(folder, 0777);
+    for (const char *slash = path; (slash = strchr(slash, '/')) != NULL; slash++) {
+        size_t len = (size_t)(slash - path);
+        if (len > 0 && len < sizeof(folder)) {
+            memcpy(folder, path, len);
+            folder[len] = '\0';
+            mkdir(folder, 0777);
+        }
     }
 }
 
 static FILE *open_file(const char *path, struct tfm_error *err)
 {
-    const char *slash = strrchr(path, '/');
-    if (slash != NULL)
-        make_folder(path, (size_t)(slash - path));
+    make_folders(path);
     FILE *file = fopen(path, "ae");
     if (file == NULL)
         cmd_error(err, TFM_EIO, "cannot write %s: %s", path, strerror(errno));
@@ -52,10 +53,8 @@ static FILE *open_file(const char *path, struct tfm_error *err)
 
 static enum tfm_status open_scalars(struct progress *progress, const char *folder, struct tfm_error *err)
 {
-    const char *slash = strrchr(folder, '/');
-    if (slash != NULL)
-        make_folder(folder, (size_t)(slash - folder)); /* the model's, perhaps */
-    make_folder(folder, strlen(folder));
+    make_folders(folder);
+    mkdir(folder, 0777);
     progress->scalars = event_file_open(folder, progress->scalars_path, sizeof(progress->scalars_path));
     return progress->scalars != NULL
                ? TFM_OK
@@ -144,10 +143,9 @@ static void format_event(const struct tfm_train_event *e, double seconds, char *
     }
 }
 
-static void print_line(FILE *file, const char *text)
+static void print_line(FILE *file, time_t now, const char *text)
 {
     char when[32];
-    time_t now = time(NULL);
     struct tm local;
     localtime_r(&now, &local);
     strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &local);
@@ -229,25 +227,27 @@ static void format_progress(const struct tfm_train_event *e, char *text, size_t 
              with_commas((long)e->tokens_per_second, speed, sizeof(speed)), left);
 }
 
-static void show_on_terminal(struct progress *progress, const struct tfm_train_event *e, const char *line)
+static void show_on_terminal(struct progress *progress, const struct tfm_train_event *e, time_t now,
+                             const char *line)
 {
     fputs("\r\033[K", stderr); /* to the line's begin, and clear it */
     if (e->kind == TFM_EVENT_PROGRESS)
         format_progress(e, progress->shown, sizeof(progress->shown));
     else
-        print_line(stderr, line);
+        print_line(stderr, now, line);
     fprintf(stderr, "%.*s", terminal_columns(stderr) - 1, progress->shown);
 }
 
-/* A line of an event, to wherever lines go. */
+/* A line of an event, to wherever lines go, with the same time everywhere. */
 static void show_line(struct progress *progress, const struct tfm_train_event *event, const char *line)
 {
+    time_t now = time(NULL);
     if (!progress->quiet && terminal_columns(stderr) > 0)
-        show_on_terminal(progress, event, line);
+        show_on_terminal(progress, event, now, line);
     else if (!progress->quiet)
-        print_line(stderr, line);
+        print_line(stderr, now, line);
     if (progress->log != NULL) {
-        print_line(progress->log, line);
+        print_line(progress->log, now, line);
         flush_file(&progress->log, progress->log_path);
     }
 }

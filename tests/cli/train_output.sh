@@ -65,8 +65,8 @@ run 0 "the same command again" train "$dir/a" --after 40u --log "$dir/a/log" --q
 is "--quiet prints nothing" "$(cat "$dir/out" "$dir/err")" ""
 check "--log appends" test "$(wc -l <"$dir/a/log")" -gt "$lines"
 has "it says that the training is finished" "$dir/a/log" "finished"
-run 1 "a log that cannot be written" train "$dir/b" --after 1u --log "$dir/nothing/at/all"
-has "it is named" "$dir/err" "cannot write $dir/nothing/at/all: No such file"
+run 1 "a log that cannot be written" train "$dir/b" --after 1u --log "$dir/toy/en/all"
+has "it is named" "$dir/err" "cannot write $dir/toy/en/all: Not a directory"
 check "before anything is trained" test ! -e "$dir/b"
 if [ -e /dev/full ]; then
     run 0 "a log on a full disk does not end the training" train "$dir/b" --after 5u --log /dev/full
@@ -98,8 +98,8 @@ same "and leaves the first" "$first" "$dir/first"
 find "$dir/tb/logs" -type f ! -path "$first" -exec cp {} "$dir/second" \;
 is "with what is new" "$(count "$dir/second" train/loss)" 2
 is "and the scores" "$(count "$dir/second" valid/ce) $(count "$dir/second" valid/bleu)" "1 1"
-run 1 "a folder that cannot be made" train "$dir/b2" --after 1u --tensorboard "$dir/nothing/at/all/there"
-has "is named" "$dir/err" "cannot write a file in $dir/nothing/at/all/there: No such file"
+run 1 "a folder that cannot be made" train "$dir/b2" --after 1u --tensorboard "$dir/toy/en/there"
+has "is named" "$dir/err" "cannot write a file in $dir/toy/en/there: Not a directory"
 
 # ---- amounts ----
 
@@ -164,6 +164,13 @@ check "the model was written" test -s "$dir/f/weights.safetensors.gz"
 } | head -n 4 >/dev/null
 is "a closed pipe ends a training" "$(cat "$dir/status")" 141
 check "which is saved" test -e "$dir/g/checkpoints/last/state.json"
+
+# ---- files in folders that are not there yet ----
+
+run 0 "logs and numbers in folders of folders" train "$dir/runs/1/model" --after 2u --log "$dir/runs/1/model/log" \
+    --log-json "$dir/runs/2/json/log" --tensorboard "$dir/runs/3/board"
+check "the folders are made" sh -c "test -s '$dir/runs/1/model/log' && test -s '$dir/runs/2/json/log' &&
+    ls '$dir'/runs/3/board/events.out.tfevents.* >/dev/null"
 
 # ---- recipes ----
 
