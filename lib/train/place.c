@@ -84,14 +84,21 @@ static enum tfm_status no_pair(const struct training *t, struct tfm_error *err)
     const struct tally *tally = &t->state.tally;
     struct str name = { 0 };
     TRY(bitext_name(&name, &o->corpora[0], err));
-    err_set(err, TFM_EFORMAT,
-            "%s%s: no pair to train on: of %" PRIu64
-            " read, %ld are empty on a side, %ld longer than %d pieces (--max-length) and %ld too unequal "
-            "(--max-length-ratio)",
-            name.data, o->n_corpora > 1 ? " and others" : "", t->windows.pass_pairs, tally->empty,
-            tally->too_long, o->max_length, tally->unequal);
+    const char *others = o->n_corpora > 1 ? " and others" : "";
+    uint64_t n_pairs = windows_pairs(&t->windows);
+    enum tfm_status status;
+    if (t->windows.pass_pairs == 0 && n_pairs > 0)
+        status = err_set(err, TFM_EINVAL, "%s%s: a pass sees none of %" PRIu64 " pairs: raise --weights",
+                         name.data, others, n_pairs);
+    else
+        status = err_set(err, TFM_EFORMAT,
+                         "%s%s: no pair to train on: of %" PRIu64
+                         " read, %ld are empty on a side, %ld longer than %d pieces (--max-length) and %ld "
+                         "too unequal (--max-length-ratio)",
+                         name.data, others, t->windows.pass_pairs, tally->empty, tally->too_long,
+                         o->max_length, tally->unequal);
     str_release(&name);
-    return TFM_EFORMAT;
+    return status;
 }
 
 /* The training has come to the state's window. What was left out is told when the first pass has come to its

@@ -62,6 +62,8 @@ wrong "too few weights" "found 1 weight, expected one for each corpus: 2" train 
 for bad in 0 -- x 1,,2 1,2, 2000 "1 2"; do
     wrong "--weights=$bad" "expected numbers above 0" train -m x --tsv a --tsv b "--weights=$bad"
 done
+train 2 "weights that leave no pair" "$dir/x" --tsv "$dir/both.tsv" --weights 0.001
+has "are told" "$dir/err" "both.tsv: a pass sees none of 512 pairs: raise --weights"
 for bad in 1 0,1 1,2,3 a,b 1, ,1 -1,2; do
     wrong "--tsv-fields=$bad" "expected two numbers of columns" train -m x --tsv a "--tsv-fields=$bad"
 done
