@@ -77,12 +77,6 @@ void attention_lines(const struct tfm_train_event *e, void (*line)(void *user, c
     }
 }
 
-static void print_field(FILE *file, const char *name, double value)
-{
-    fprintf(file, ", \"%s\": ", name);
-    quote_number(file, value);
-}
-
 void attention_json(FILE *file, const struct tfm_train_event *e)
 {
     fputs(", \"folder\": ", file);
@@ -92,12 +86,12 @@ void attention_json(FILE *file, const struct tfm_train_event *e)
         const struct tfm_head *h = &e->heads[i];
         fprintf(file, "%s{\"part\": \"%s\", \"layer\": %d, \"head\": %d", i > 0 ? ", " : "", parts[h->part],
                 h->layer, h->head);
-        print_field(file, "entropy", h->entropy);
-        print_field(file, "relative_entropy", h->relative_entropy);
-        print_field(file, "distance", h->distance);
-        print_field(file, "on_end", h->on_end);
-        print_field(file, "on_first", h->on_first);
-        print_field(file, "on_itself", h->on_itself);
+        quote_field(file, "entropy", h->entropy);
+        quote_field(file, "relative_entropy", h->relative_entropy);
+        quote_field(file, "distance", h->distance);
+        quote_field(file, "on_end", h->on_end);
+        quote_field(file, "on_first", h->on_first);
+        quote_field(file, "on_itself", h->on_itself);
         fprintf(file, ", \"verdict\": \"%s\"}", verdicts[h->verdict].json);
     }
     putc(']', file);

@@ -1,7 +1,7 @@
 /*
  * profile_lines.c: where the time of a training went, for people:
  *
- *     Profile: 61.30 s on 2 threads; 1024 x 1024 matrices multiply with 170.2 GFLOP/s on all of them at once
+ *     Profile: 61.30 s on 2 threads; matrices of 1024 x 1024 multiply with 170.2 GFLOP/s on all at once
  *       part                       seconds   share     GFLOP   GFLOP/s   of that
  *       feed-forward                 14.21   23.2%    1520.3     107.0       63%
  *
@@ -59,27 +59,21 @@ void profile_lines(const struct tfm_profile *p, void (*line)(void *user, const c
     }
 }
 
-static void print_field(FILE *file, const char *name, double value)
-{
-    fprintf(file, ", \"%s\": ", name);
-    quote_number(file, value);
-}
-
 void profile_json(FILE *file, const struct tfm_profile *p)
 {
-    print_field(file, "profile_seconds", p->seconds);
+    quote_field(file, "profile_seconds", p->seconds);
     fprintf(file, ", \"threads\": %d", p->threads);
-    print_field(file, "peak_flops", p->peak_flops);
-    print_field(file, "memory", p->memory);
-    print_field(file, "memory_weights", p->memory_weights);
-    print_field(file, "memory_gradients", p->memory_gradients);
-    print_field(file, "memory_scratch", p->memory_scratch);
+    quote_field(file, "peak_flops", p->peak_flops);
+    quote_field(file, "memory", p->memory);
+    quote_field(file, "memory_weights", p->memory_weights);
+    quote_field(file, "memory_gradients", p->memory_gradients);
+    quote_field(file, "memory_scratch", p->memory_scratch);
     fputs(", \"parts\": [", file);
     for (int i = 0; i < p->n_parts; i++) {
         fputs(i > 0 ? ", {\"part\": " : "{\"part\": ", file);
         quote_json(file, p->parts[i].name);
-        print_field(file, "seconds", p->parts[i].seconds);
-        print_field(file, "flop", p->parts[i].flop);
+        quote_field(file, "seconds", p->parts[i].seconds);
+        quote_field(file, "flop", p->parts[i].flop);
         putc('}', file);
     }
     putc(']', file);

@@ -152,12 +152,6 @@ static void print_line(FILE *file, time_t now, const char *text)
     fprintf(file, "[%s] %s\n", when, text);
 }
 
-static void print_field(FILE *file, const char *name, double value)
-{
-    fprintf(file, ", \"%s\": ", name);
-    quote_number(file, value);
-}
-
 static void print_json(FILE *file, const struct tfm_train_event *e)
 {
     static const char *const kinds[] = {
@@ -171,17 +165,17 @@ static void print_json(FILE *file, const struct tfm_train_event *e)
     strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
     fprintf(file, "{\"time\": \"%s\", \"event\": \"%s\", \"update\": %ld, \"epoch\": %ld, \"sentences\": %ld",
             when, kinds[e->kind], e->update, e->epoch, e->sentences);
-    print_field(file, "seconds", e->seconds);
+    quote_field(file, "seconds", e->seconds);
     if (e->kind == TFM_EVENT_PROGRESS) {
-        print_field(file, "target_tokens", e->target_tokens);
-        print_field(file, "loss", e->loss);
-        print_field(file, "learn_rate", e->learn_rate);
-        print_field(file, "gradient_norm", e->gradient_norm);
-        print_field(file, "tokens_per_second", e->tokens_per_second);
-        print_field(file, "seconds_left", e->seconds_left >= 0 ? e->seconds_left : (double)NAN);
+        quote_field(file, "target_tokens", e->target_tokens);
+        quote_field(file, "loss", e->loss);
+        quote_field(file, "learn_rate", e->learn_rate);
+        quote_field(file, "gradient_norm", e->gradient_norm);
+        quote_field(file, "tokens_per_second", e->tokens_per_second);
+        quote_field(file, "seconds_left", e->seconds_left >= 0 ? e->seconds_left : (double)NAN);
     } else if (e->kind == TFM_EVENT_VALID) {
         fprintf(file, ", \"metric\": \"%s\"", e->metric);
-        print_field(file, "value", e->value);
+        quote_field(file, "value", e->value);
         fprintf(file, ", \"best\": %s, \"stalled\": %d", e->best ? "true" : "false", e->stalled);
     } else if (e->kind == TFM_EVENT_PROFILE) {
         profile_json(file, e->profile);

@@ -59,3 +59,9 @@ void quote_number(FILE *out, double number)
     else
         fputs("null", out);
 }
+
+void quote_field(FILE *out, const char *name, double number)
+{
+    fprintf(out, ", \"%s\": ", name);
+    quote_number(out, number);
+}

@@ -1,8 +1,8 @@
 /*
- * checkpoint.c: the folder of checkpoints. A checkpoint is written as .checkpoint-N.tmp (which
- * checkpoint-* does not name in a shell), every file fsynced, then renamed; then links are replaced by a
- * rename, `last` at the end; then what no link names is removed, but for some of the newest. So at every moment `last` names a whole checkpoint, whatever kills the program.
- * state.json is state.c's.
+ * checkpoint.c: the folder of checkpoints. A checkpoint is written as .checkpoint-N.tmp (which checkpoint-*
+ * does not name in a shell), every file fsynced, then renamed; then links are replaced by a rename, `last` at
+ * the end; then what no link names is removed, but for some of the newest. So at every moment `last` names a
+ * whole checkpoint, whatever kills the program. state.json is state.c's.
  */
 #include "train/checkpoint.h"
 

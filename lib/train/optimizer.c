@@ -1,7 +1,8 @@
 /*
  * optimizer.c: one step of Adam (Kingma and Ba 2015; beta 0.9 and 0.98, epsilon 1e-9 as in Vaswani et al.
- * 2017), with decoupled weight decay for matrices: w -= lr * decay * w (Loshchilov and Hutter 2019). The block is cut into a fixed number of slices, worked on side by side; partial sums are added in
- * the order of the slices, so no digit depends on the threads. The bias corrections are put into the step: lr
+ * 2017), with decoupled weight decay for matrices: w -= lr * decay * w (Loshchilov and Hutter 2019). The block
+ * is cut into a fixed number of slices, worked on side by side; partial sums are added in the order of the
+ * slices, so no digit depends on the threads. The bias corrections are put into the step: lr
  * * sqrt(1 - beta2^u) / (1 - beta1^u). The running mean of the weights follows average += (1 - decay)
  * (weights - average), decay = min(1 - rate, (u+1) / (u+10)): a plain mean at first, so that the random start
  * is soon forgotten.
