@@ -11,6 +11,7 @@
 #include "find_model.h"
 #include "options.h"
 #include "output.h"
+#include "print.h"
 #include "score_input.h"
 
 #define COMMAND "tfm score"
@@ -24,6 +25,9 @@ struct score_args {
     const char *model, *output, *tsv, *feature, *cpu;
     const char *sets[2];
     bool n_best, word_scores, summary;
+    const char *alignment;
+    unsigned alignment_of;
+    struct print_style style;
 };
 
 #define FIELD(field) OPTION_FIELD(struct score_args, field)
@@ -47,6 +51,13 @@ static const struct option_spec options[] = {
     { .name = "normalize", .letter = 'n', FIELD(options.normalize), .argument = "X", .bare = "1", .min = 0,
       .max = 10, .help = "the second number of a line is sum / length^X" },
     { .name = "word-scores", FIELD(word_scores), .help = "print the score of each piece too" },
+    { .name = "alignment", FIELD(alignment), .argument = "FORM",
+      .help = "print which source words a target word looks at: hard (the first), soft (the weights) or, with a "
+              "number as FORM, those above it" },
+    { .name = "alignment-of", FIELD(alignment_of), .argument = "words|pieces",
+      .help = "what is counted in alignments" },
+    { .name = "alignment-layer", FIELD(options.alignment_layer), .argument = "N", .min = 0, .max = 1000,
+      .standard = "the last", .help = "the decoder layer that makes them, from 0" },
     { .name = "summary", FIELD(summary), .help = "print only cross-entropy and perplexity of all pairs" },
     { .help = "Machine" },
     { .name = "max-length", FIELD(options.max_length), .argument = "N", .min = 1, .max = 10000,
@@ -106,6 +117,10 @@ static void print_score(FILE *out, const struct score_args *args, const struct s
     fprintf(out, "%.6f\t%.6f", h->score, h->normalized_score);
     for (int i = 0; i < h->n_pieces && args->word_scores; i++)
         fprintf(out, "%c%.6f", i > 0 ? ' ' : '\t', (double)h->piece_scores[i]);
+    if (args->alignment != NULL) {
+        putc('\t', out);
+        print_alignment(out, &args->style, h);
+    }
     putc('\n', out);
 }
 
@@ -223,8 +238,16 @@ int cmd_score(int argc, char **argv)
     }
     if (args.n_best && source == NULL)
         return options_wrong(&table, "option --n-best needs SRC and TRG, found --tsv");
-    if (args.n_best && (args.word_scores || args.summary))
-        return options_wrong(&table, "option --n-best goes with neither --word-scores nor --summary");
+    if (args.n_best && (args.word_scores || args.summary || args.alignment != NULL))
+        return options_wrong(&table,
+                             "option --n-best goes with neither --word-scores, --alignment nor --summary");
+    if (args.alignment != NULL) {
+        if (!print_parse_alignment(&args.style, args.alignment))
+            return options_wrong(
+                &table, "option --alignment: found '%s', expected hard, soft or a number from 0 to 1",
+                args.alignment);
+        args.options.alignment = args.alignment_of == 0 ? TFM_ALIGN_WORDS : TFM_ALIGN_PIECES;
+    }
     for (int i = 0; i < 2; i++) {
         const char *path = i == 0 ? source : target;
         if (path != NULL && output_is_input(args.output, path))

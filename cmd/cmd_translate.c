@@ -20,7 +20,8 @@ struct translate_args {
     struct translate_style style;
     const char *model, *input, *output, *output_dir, *suffix, *cpu;
     const char *sampling[2]; /* how, and a number */
-    unsigned format;
+    const char *alignment;
+    unsigned format, alignment_of;
     int n_best; /* -1: not given; 0: as many as the beam holds */
 };
 
@@ -54,6 +55,8 @@ static const struct option_spec options[] = {
     { .name = "min-length", FIELD(options.min_length), .argument = "N", .min = 0, .max = 10000,
       .help = "at least so many target pieces" },
     { .name = "allow-unk", FIELD(options.allow_unk), .help = "let the unknown piece be produced" },
+    { .name = "replace-unk", FIELD(options.replace_unk),
+      .help = "let it be produced, and put in its place what it looks at in the source" },
     { .name = "no-repeat-ngram-size", FIELD(options.no_repeat_ngram_size), .argument = "N", .min = 0,
       .max = 10000, .help = "let no N pieces come twice in a translation; 0: off" },
     { .name = "repetition-penalty", FIELD(options.repetition_penalty), .argument = "X", .min = 0.01,
@@ -72,6 +75,13 @@ static const struct option_spec options[] = {
       .help = "print the N best hypotheses of each line with scores, in Marian's format; without N as "
               "many as the beam holds" },
     { .name = "word-scores", FIELD(style.print.word_scores), .help = "print the score of each piece too" },
+    { .name = "alignment", FIELD(alignment), .argument = "FORM",
+      .help = "print which source words a word looks at: hard (the first), soft (the weights) or, with a number "
+              "as FORM, those above it" },
+    { .name = "alignment-of", FIELD(alignment_of), .argument = "words|pieces",
+      .help = "what is counted in alignments" },
+    { .name = "alignment-layer", FIELD(options.alignment_layer), .argument = "N", .min = 0, .max = 1000,
+      .standard = "the last", .help = "the decoder layer that makes them, from 0" },
     { .name = "format", FIELD(format), .argument = "text|json",
       .help = "print text, or one JSON object a hypothesis" },
     { .name = "quiet", FIELD(style.quiet), .help = "print no notes about single lines" },
@@ -165,6 +175,11 @@ static int check_arguments(const struct work *work)
     if (args->n_best > args->options.beam_size && args->options.output_sampling == TFM_SAMPLING_NONE)
         return options_wrong(&table, "option --n-best: found %d, expected at most the beam size, %d",
                              args->n_best, args->options.beam_size);
+    struct print_style style;
+    if (args->alignment != NULL && !print_parse_alignment(&style, args->alignment))
+        return options_wrong(&table,
+                             "option --alignment: found '%s', expected hard, soft or a number from 0 to 1",
+                             args->alignment);
     for (int i = 0; i < work->n && args->output_dir == NULL; i++) {
         if (output_is_input(args->output, work->inputs[i]))
             return options_wrong(&table, "the output would overwrite the input %s", work->inputs[i]);
@@ -272,6 +287,10 @@ int cmd_translate(int argc, char **argv)
         return cmd_failed(COMMAND, &err);
     args.style.print.format = args.format == TFM_JSON ? PRINT_JSON : PRINT_TEXT;
     args.style.print.n_best = args.n_best >= 0;
+    if (args.alignment != NULL) {
+        print_parse_alignment(&args.style.print, args.alignment);
+        args.options.alignment = args.alignment_of == 0 ? TFM_ALIGN_WORDS : TFM_ALIGN_PIECES;
+    }
     args.options.n_best = args.n_best > 0 ? args.n_best : args.n_best == 0 ? args.options.beam_size : 1;
     status = open_and_translate(&work);
     targets_release(&work.targets);

@@ -106,6 +106,12 @@ enum tfm_sampling {
     TFM_SAMPLING_TOPP, /* from the fewest pieces with sampling_top_p together (Holtzman et al. 2020) */
 };
 
+enum tfm_align {
+    TFM_ALIGN_NONE,
+    TFM_ALIGN_WORDS, /* as pieces make them: a word begins with a piece that begins with a space */
+    TFM_ALIGN_PIECES,
+};
+
 struct tfm_translate_options {
     int beam_size;           /* hypotheses kept a step; 1 is greedy search. Default 5 */
     float normalize;         /* finished hypotheses rank by score / length^normalize; 0: the sum. Default 1 */
@@ -117,6 +123,11 @@ struct tfm_translate_options {
     int min_length;          /* target pieces at least. Default 0 */
     int n_best;              /* hypotheses returned a line, at most beam_size; samples when drawing. Default 1 */
     bool allow_unk;          /* may produce the unknown piece. Default false */
+    bool replace_unk;        /* may produce it, and puts in its place what it looks at most: source characters that
+                                the vocabulary lacks, or else a source word. Default false */
+    enum tfm_align alignment; /* hypotheses come with an alignment. Default TFM_ALIGN_NONE */
+    int alignment_layer;     /* the decoder layer whose cross-attention makes it, from 0; -1: the default, the last.
+                                Default -1 */
     int no_repeat_ngram_size; /* no n-gram of so many pieces comes twice in a translation; 0: off. Default 0 */
     float repetition_penalty; /* x > 1: the logit l of a piece that has come already is l / x, or l * x where it
                                 is negative (Keskar et al. 2019). Scores are those of what results. Default 1 */
@@ -137,6 +148,10 @@ struct tfm_hypothesis {
     int n_pieces;               /* pieces, </s> included */
     const int *pieces;          /* [n_pieces] ids in the target vocabulary */
     const float *piece_scores;  /* [n_pieces] log-probabilities */
+    const float *alignment;     /* [n_target_units, n_source_units] how much a word (or piece) of the translation
+                                   looks at each of the source: the mean of a layer's heads without </s>. A row sums
+                                   to 1. NULL unless asked for, and of a blank line */
+    int n_target_units, n_source_units;
 };
 
 struct tfm_translation {

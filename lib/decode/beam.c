@@ -170,3 +170,10 @@ void beam_pieces(const struct beam *beam, const struct beam_ending *ending, int 
         node = beam->nodes[node].parent;
     }
 }
+
+void beam_nodes(const struct beam *beam, const struct beam_ending *ending, int *nodes)
+{
+    int node = ending->node;
+    for (int i = ending->n_pieces - 1; i >= 0; i--)
+        nodes[i] = node = beam->nodes[node].parent;
+}

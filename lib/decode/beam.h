@@ -82,4 +82,7 @@ void beam_step(struct beam *beam, const struct beam_candidate *candidates);
 /* The pieces of an ending and their log-probabilities, [n_pieces] each. */
 void beam_pieces(const struct beam *beam, const struct beam_ending *ending, int *pieces, float *scores);
 
+/* The nodes that they followed: nodes [n_pieces], from that of the start symbol on. */
+void beam_nodes(const struct beam *beam, const struct beam_ending *ending, int *nodes);
+
 #endif

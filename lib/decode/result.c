@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/str.h"
-#include "decode/worker.h"
+#include "decode/alignment.h"
+#include "decode/unknown.h"
 
 static const char *keep_text(struct worker *worker)
 {
@@ -18,13 +18,25 @@ static const char *keep_text(struct worker *worker)
     return text;
 }
 
-/* One hypothesis of a line that was translated as a whole. */
-static void finish_hypothesis(const struct tfm_translator *t, struct worker *worker,
-                              struct tfm_hypothesis *out, const struct search_hypothesis *found)
+/* Appends the text of what was found for a part of line i. */
+static enum tfm_status add_text(const struct tfm_translator *t, struct worker *worker, int i,
+                                const struct search_sentence *part, const struct search_hypothesis *found)
 {
+    size_t from = worker->text.len;
+    TRY(spm_decode(t->target, found->pieces, (size_t)found->n_pieces, &worker->text, &worker->err));
+    if (t->options.replace_unk && worker->text.len > from)
+        TRY(unknown_replace(t, worker, from, t->texts[i], &t->lines[i], part, found));
+    return TFM_OK;
+}
+
+/* Hypothesis `rank` of line i, which was translated as a whole. */
+static void finish_hypothesis(const struct tfm_translator *t, struct worker *worker,
+                              struct tfm_hypothesis *out, int i, int rank)
+{
+    const struct plan_line *line = &t->lines[i];
+    const struct search_hypothesis *found = &line->parts[0].hypotheses[rank];
     str_clear(&worker->text);
-    worker->status =
-        spm_decode(t->target, found->pieces, (size_t)found->n_pieces, &worker->text, &worker->err);
+    worker->status = add_text(t, worker, i, &line->parts[0], found);
     if (worker->status != TFM_OK)
         return;
     *out = (struct tfm_hypothesis){ .text = keep_text(worker),
@@ -33,13 +45,16 @@ static void finish_hypothesis(const struct tfm_translator *t, struct worker *wor
                                     .n_pieces = found->n_pieces,
                                     .pieces = found->pieces,
                                     .piece_scores = found->piece_scores };
+    if (t->options.alignment != TFM_ALIGN_NONE)
+        alignment_make(out, t, worker, line, rank);
 }
 
 /* The one hypothesis of a line in parts: the best of each part, texts joined by spaces, pieces laid end to
  * end. Without parts, of a blank line, it is empty. */
 static void join_parts(const struct tfm_translator *t, struct worker *worker, struct tfm_hypothesis *out,
-                       const struct plan_line *line)
+                       int at)
 {
+    const struct plan_line *line = &t->lines[at];
     size_t n = 0;
     for (int i = 0; i < line->n_parts; i++)
         n += (size_t)line->parts[i].hypotheses[0].n_pieces;
@@ -60,7 +75,7 @@ static void join_parts(const struct tfm_translator *t, struct worker *worker, st
         if (len > 0)
             worker->status = str_add(&worker->text, " ", 1, &worker->err);
         if (worker->status == TFM_OK)
-            worker->status = spm_decode(t->target, found->pieces, n_found, &worker->text, &worker->err);
+            worker->status = add_text(t, worker, at, &line->parts[i], found);
         if (worker->status != TFM_OK)
             return;
         if (len > 0 && worker->text.len == len + 1) { /* the part is empty: no space either */
@@ -70,6 +85,8 @@ static void join_parts(const struct tfm_translator *t, struct worker *worker, st
     }
     out->normalized_score = n > 0 ? out->score / pow((double)n, t->options.normalize) : 0;
     out->text = keep_text(worker);
+    if (t->options.alignment != TFM_ALIGN_NONE && line->n_parts > 0)
+        alignment_make(out, t, worker, line, 0);
 }
 
 void result_make(void *arg, int i, int w)
@@ -90,9 +107,9 @@ void result_make(void *arg, int i, int w)
     for (int part = 0; part < line->n_parts; part++)
         translation->limited |= line->parts[part].hypotheses[0].limited;
     if (line->n_parts != 1) {
-        join_parts(t, worker, &hypotheses[0], line);
+        join_parts(t, worker, &hypotheses[0], i);
         return;
     }
     for (int h = 0; h < n && worker->status == TFM_OK; h++)
-        finish_hypothesis(t, worker, &hypotheses[h], &line->parts[0].hypotheses[h]);
+        finish_hypothesis(t, worker, &hypotheses[h], i, h);
 }

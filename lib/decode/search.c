@@ -24,6 +24,7 @@ struct live_sentence {
     struct search_sentence *sentence;
     struct beam beam;
     int source_start, n_source; /* rows of the encoder's output */
+    real *attention;            /* [nodes of the beam, n_source] that of the piece behind a node, or NULL */
 };
 
 struct search {
@@ -72,6 +73,8 @@ size_t search_scratch(const struct search_options *options, const struct net *ne
     size_t lists = sizeof(int) * (4 * source + 2 * beam * (limit + 16)) +
                    beam * (sizeof(struct attn_segment) + sizeof(struct candidate_row) +
                            beam * sizeof(struct beam_candidate));
+    if (options->align) /* of each node, and of each head in a step */
+        attention += source * (1 + beam * limit + beam * (size_t)net->decoder[0].cross.heads);
     return sizeof(real) * (cache + rows + attention) + lists + beam_bytes(options->beam_size, (int)limit) +
            sizeof(struct live_sentence) + ROUNDING;
 }
@@ -79,9 +82,8 @@ size_t search_scratch(const struct search_options *options, const struct net *ne
 size_t search_results(const struct search_options *options, int n_pieces, int n_forced)
 {
     size_t limit = (size_t)search_limit(options, n_pieces, n_forced);
-    return (size_t)options->n_best *
-               (sizeof(struct search_hypothesis) + limit * (sizeof(int) + sizeof(float)) + (size_t)2 * 64) +
-           64;
+    size_t row = sizeof(int) + sizeof(float) * (options->align ? (size_t)n_pieces + 2 : 1);
+    return (size_t)options->n_best * (sizeof(struct search_hypothesis) + limit * row + (size_t)3 * 64) + 64;
 }
 
 /* ---- start ---- */
@@ -126,10 +128,34 @@ static void start_search(struct search *search, struct search_sentence *const *s
         live->n_source = start[i + 1] - start[i];
         beam_init(&live->beam, &options, net->config->decoder_start_token_id,
                   sentence_limit(search->options, sentences[i]), arena);
+        if (search->options->align)
+            live->attention = ARENA_TAKE(
+                arena, real, (1 + (size_t)options.size * (size_t)live->beam.limit) * (size_t)live->n_source);
     }
 }
 
 /* ---- one step ---- */
+
+/* Keeps, for each live hypothesis, what its next piece looks at. weights: for each live sentence and head
+ * [hypotheses, n_source]. */
+static void keep_attention(struct search *search, const real *weights)
+{
+    int heads = search->net->decoder[0].cross.heads;
+    for (int i = 0; i < search->n_live; i++) {
+        struct live_sentence *live = &search->live[i];
+        size_t n_q = (size_t)live->beam.n_live, n_k = (size_t)live->n_source;
+        for (size_t h = 0; h < n_q; h++) {
+            real *mean = live->attention + (size_t)live->beam.live[h].node * n_k;
+            for (size_t j = 0; j < n_k; j++) {
+                real sum = 0;
+                for (int head = 0; head < heads; head++)
+                    sum += weights[((size_t)head * n_q + h) * n_k + j];
+                mean[j] = sum / (real)heads;
+            }
+        }
+        weights += (size_t)heads * n_q * n_k;
+    }
+}
 
 /* Feeds the last token of every live hypothesis to the decoder: hidden [n, D]. */
 static real *decode_rows(struct search *search, int n)
@@ -155,7 +181,15 @@ static real *decode_rows(struct search *search, int n)
         }
     }
     struct block_input in = { .n = n, .self = self, .n_self = n, .cross = cross, .n_cross = search->n_live };
+    if (search->options->align) {
+        in.cross_layer = search->options->align_layer;
+        in.cross_weights = ARENA_TAKE(
+            arena, real,
+            attn_weights_size(cross, search->n_live, search->net->decoder[in.cross_layer].cross.heads));
+    }
     decoder_step(hidden, &search->cache, ids, positions, &in, search->net, search->run);
+    if (search->options->align)
+        keep_attention(search, in.cross_weights);
     return hidden;
 }
 
@@ -205,8 +239,23 @@ static struct beam_candidate *score_rows(struct search *search, const real *hidd
     return candidates;
 }
 
+/* The attention of an ending's pieces: [n_pieces, n_source]. */
+static float *copy_attention(const struct live_sentence *live, const struct beam_ending *ending,
+                             struct arena *results, struct arena *scratch)
+{
+    size_t mark = arena_mark(scratch), n_source = (size_t)live->n_source;
+    int *nodes = ARENA_TAKE(scratch, int, ending->n_pieces);
+    float *attention = ARENA_TAKE(results, float, (size_t)ending->n_pieces *n_source);
+    beam_nodes(&live->beam, ending, nodes);
+    for (size_t i = 0; i < (size_t)ending->n_pieces; i++)
+        for (size_t j = 0; j < n_source; j++)
+            attention[i * n_source + j] = (float)live->attention[(size_t)nodes[i] * n_source + j];
+    arena_reset(scratch, mark);
+    return attention;
+}
+
 /* Copies the n_best of a finished beam to where they outlive the batch. */
-static void keep_results(const struct live_sentence *live, struct arena *results)
+static void keep_results(const struct live_sentence *live, struct arena *results, struct arena *scratch)
 {
     const struct beam *beam = &live->beam;
     struct search_sentence *sentence = live->sentence;
@@ -223,6 +272,8 @@ static void keep_results(const struct live_sentence *live, struct arena *results
                                                     .score = ending->score,
                                                     .normalized_score = ending->normalized_score,
                                                     .limited = ending->limited };
+        if (live->attention != NULL)
+            hypotheses[i].attention = copy_attention(live, ending, results, scratch);
     }
     sentence->hypotheses = hypotheses;
     sentence->n_hypotheses = n;
@@ -243,7 +294,7 @@ static void step(struct search *search, struct arena *results)
         beam_step(&live->beam, candidates);
         candidates += (size_t)rows * (size_t)search->options->beam_size;
         if (live->beam.n_live == 0)
-            keep_results(live, results);
+            keep_results(live, results, search->run->arena);
         else
             search->live[n_live++] = *live;
     }

@@ -12,6 +12,8 @@ struct search_options {
     int beam_size, n_best; /* 1 <= n_best <= beam_size; equal when tokens are drawn: so many samples */
     double normalize;      /* hypotheses are ranked by score / pieces^normalize */
     double max_length_factor;
+    bool align; /* keep the attention paid to the source, in layer align_layer, the mean of its heads */
+    int align_layer;
     struct candidate_options candidates; /* its n is set to the beam size */
 };
 
@@ -19,6 +21,7 @@ struct search_hypothesis {
     int n_pieces;              /* </s> included, unless limited */
     const int *pieces;         /* [n_pieces] */
     const float *piece_scores; /* [n_pieces] log-probabilities */
+    const float *attention;    /* [n_pieces, source pieces + 1], </s> last; NULL unless asked for */
     double score, normalized_score;
     bool limited; /* the length limit ended it */
 };

@@ -23,6 +23,7 @@ void tfm_translate_options_init(struct tfm_translate_options *options)
         .max_length_factor = 3,
         .max_length = 500,
         .n_best = 1,
+        .alignment_layer = -1,
         .repetition_penalty = 1,
         .sampling_top_k = 10,
         .sampling_top_p = 0.9f,
@@ -53,7 +54,8 @@ static enum tfm_status check_sampling(const struct tfm_translate_options *o, str
     return check_number("the temperature", o->temperature, 0.01, MAX_TEMPERATURE, err);
 }
 
-enum tfm_status translate_options_check(const struct tfm_translate_options *o, struct tfm_error *err)
+enum tfm_status translate_options_check(const struct tfm_translate_options *o, const struct config *config,
+                                        struct tfm_error *err)
 {
     TRY(check_range("the beam size", o->beam_size, 1, MAX_BEAM, err));
     TRY(check_range("the maximal length (of a line, in pieces)", o->max_length, 1, MAX_LENGTH, err));
@@ -64,6 +66,10 @@ enum tfm_status translate_options_check(const struct tfm_translate_options *o, s
         return err_set(err, TFM_EINVAL,
                        "the number of hypotheses wanted a line is %d; it must be from 1 to %s%d", o->n_best,
                        most == o->beam_size ? "the beam size, " : "", most);
+    if (o->alignment_layer < -1 || o->alignment_layer >= config->decoder_layers)
+        return err_set(err, TFM_EINVAL,
+                       "the layer that makes the alignment is %d; it must be from 0 to %d (-1: the default)",
+                       o->alignment_layer, config->decoder_layers - 1);
     if (o->output_sampling != TFM_SAMPLING_NONE)
         TRY(check_sampling(o, err));
     TRY(check_range("the minimal length (of a translation, in pieces)", o->min_length, 0, MAX_LENGTH, err));
@@ -74,7 +80,8 @@ enum tfm_status translate_options_check(const struct tfm_translate_options *o, s
     return check_number("the maximal length factor", o->max_length_factor, 0, MAX_LENGTH_FACTOR, err);
 }
 
-void translate_options_search(struct search_options *search, const struct tfm_translate_options *o)
+void translate_options_search(struct search_options *search, const struct tfm_translate_options *o,
+                              const struct config *config)
 {
     bool draws = o->output_sampling != TFM_SAMPLING_NONE;
     *search = (struct search_options){
@@ -82,7 +89,9 @@ void translate_options_search(struct search_options *search, const struct tfm_tr
         .n_best = o->n_best,
         .normalize = o->normalize,
         .max_length_factor = o->max_length_factor,
-        .candidates = { .allow_unk = o->allow_unk,
+        .align = o->alignment != TFM_ALIGN_NONE || o->replace_unk,
+        .align_layer = o->alignment_layer >= 0 ? o->alignment_layer : config->decoder_layers - 1,
+        .candidates = { .allow_unk = o->allow_unk || o->replace_unk,
                         .min_length = o->min_length,
                         .no_repeat_ngram_size = o->no_repeat_ngram_size,
                         .repetition_penalty = o->repetition_penalty,

@@ -103,7 +103,7 @@ enum tfm_status translator_new(struct tfm_translator **translator, const struct 
                                const struct tfm_translate_options *options, struct tfm_error *err)
 {
     *translator = NULL;
-    TRY(translate_options_check(options, err));
+    TRY(translate_options_check(options, net->config, err));
     struct tfm_translator *t = mem_alloc(sizeof(*t), err);
     if (t == NULL)
         return TFM_ENOMEM;
@@ -112,7 +112,7 @@ enum tfm_status translator_new(struct tfm_translator **translator, const struct 
     t->target = target;
     t->kern = kern;
     t->options = *options;
-    translate_options_search(&t->search, options);
+    translate_options_search(&t->search, options, net->config);
     enum tfm_status status = translator_init(t, err);
     if (status != TFM_OK) {
         tfm_translator_free(t);
@@ -144,6 +144,7 @@ void tfm_translator_free(struct tfm_translator *t)
     for (int i = 0; i < t->n_workers; i++) {
         ints_release(&t->workers[i].pieces);
         str_release(&t->workers[i].text);
+        str_release(&t->workers[i].spare);
     }
     mem_free(t->workers);
     mem_free(t->lines);

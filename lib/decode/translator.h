@@ -14,7 +14,9 @@ enum tfm_status translator_new(struct tfm_translator **translator, const struct 
 /* then tfm_translate, tfm_score and tfm_translator_free (tfm.h) */
 
 /* translate_options.c */
-enum tfm_status translate_options_check(const struct tfm_translate_options *options, struct tfm_error *err);
-void translate_options_search(struct search_options *search, const struct tfm_translate_options *options);
+enum tfm_status translate_options_check(const struct tfm_translate_options *options,
+                                        const struct config *config, struct tfm_error *err);
+void translate_options_search(struct search_options *search, const struct tfm_translate_options *options,
+                              const struct config *config);
 
 #endif

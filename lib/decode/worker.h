@@ -13,6 +13,7 @@ struct worker {
     struct arena scratch, kept;
     struct ints pieces; /* of one line */
     struct str text;    /* of one line */
+    struct str spare;   /* while it is changed */
     enum tfm_status status;
     struct tfm_error err; /* valid when status is not TFM_OK */
 };

@@ -185,6 +185,8 @@ static void cross_forward(real *y, struct block_acts *acts, const real *x, const
     tap_show(run->tap, block->cross.prefix, block->cross.layer, "encoder_attn.query", -1, q, n, d, d);
     if (run->keep)
         weights = ARENA_TAKE(run->arena, real, attn_weights_size(in->cross, in->n_cross, block->cross.heads));
+    else if (in->cross_layer == block->cross.layer)
+        weights = in->cross_weights;
     profile_to(run->profile, PROFILE_ATTEND);
     attn_forward(mix, weights, q, d, cross_kv, 2 * d, cross_kv + d, 2 * d, in->cross, in->n_cross,
                  &block->cross, in->keys, run);

@@ -63,6 +63,8 @@ struct block_input {
     int n_self;
     const struct attn_segment *cross; /* key rows count in the encoder's output */
     int n_cross;
+    real *cross_weights; /* attn_weights_size of the cross segments, for those of layer cross_layer; or NULL */
+    int cross_layer;
 };
 
 struct sublayer_acts {

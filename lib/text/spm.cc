@@ -405,6 +405,29 @@ enum tfm_status encode_stretch(const struct spm *spm, std::string_view text, str
     return ints_add(ids, found.data(), found.size(), err);
 }
 
+/* Calls encode for each stretch of a line. */
+template <class Encode>
+enum tfm_status for_stretches(const char *text, size_t len, struct tfm_error *err, Encode encode)
+{
+    if (len > LONGEST_LINE)
+        return err_set(err, TFM_EINVAL, "a line of %zu bytes is too long: at most %zu are possible", len,
+                       LONGEST_LINE);
+    return guarded(err, [&] {
+        std::string cleaned;
+        std::string_view line(text, len);
+        if (!is_clean(text, len)) {
+            TRY(clean(&cleaned, text, len, err));
+            line = cleaned;
+        }
+        while (!line.empty()) {
+            size_t n = stretch_length(line);
+            TRY(encode(line.substr(0, n)));
+            line.remove_prefix(n < line.size() && line[n] == ' ' ? n + 1 : n); /* each stretch begins a word */
+        }
+        return TFM_OK;
+    });
+}
+
 } // namespace
 
 enum tfm_status spm_open(struct spm **spm, const char *path, struct tfm_error *err)
@@ -479,20 +502,26 @@ bool spm_is_bpe(const struct spm *spm)
 enum tfm_status spm_encode(const struct spm *spm, const char *text, size_t len, struct ints *ids,
                            struct tfm_error *err)
 {
-    if (len > LONGEST_LINE)
-        return err_set(err, TFM_EINVAL, "a line of %zu bytes is too long: at most %zu are possible", len,
-                       LONGEST_LINE);
-    return guarded(err, [&] {
-        std::string cleaned;
-        std::string_view line(text, len);
-        if (!is_clean(text, len)) {
-            TRY(clean(&cleaned, text, len, err));
-            line = cleaned;
-        }
-        while (!line.empty()) {
-            size_t n = stretch_length(line);
-            TRY(encode_stretch(spm, line.substr(0, n), ids, err));
-            line.remove_prefix(n < line.size() && line[n] == ' ' ? n + 1 : n); /* each stretch begins a word */
+    return for_stretches(text, len, err,
+                         [&](std::string_view stretch) { return encode_stretch(spm, stretch, ids, err); });
+}
+
+enum tfm_status spm_surface(const struct spm *spm, const char *text, size_t len, size_t first, size_t n,
+                            struct str *out, struct tfm_error *err)
+{
+    size_t before = 0; /* pieces of earlier stretches */
+    return for_stretches(text, len, err, [&](std::string_view stretch) {
+        std::vector<std::string> pieces; /* of an unknown piece, the characters */
+        sentencepiece::util::Status status = spm->processor.Encode(stretch, &pieces);
+        if (!status.ok())
+            return err_set(err, TFM_EFORMAT, "SentencePiece cannot split a line: %s", reason_of(status).c_str());
+        for (std::string &piece : pieces) {
+            size_t at = before++, space;
+            if (at < first || at - first >= n)
+                continue;
+            while ((space = piece.find(WORD_START)) != std::string::npos)
+                piece.erase(space, sizeof(WORD_START) - 1);
+            TRY(str_add(out, piece.data(), piece.size(), err));
         }
         return TFM_OK;
     });

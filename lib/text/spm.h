@@ -32,6 +32,10 @@ bool spm_is_bpe(const struct spm *spm);
  * line of more than 64 MiB is an error. */
 enum tfm_status spm_encode(const struct spm *spm, const char *text, size_t len, struct ints *ids,
                            struct tfm_error *err);
+/* Appends the text of the line that its pieces first .. first+n-1 stand for, unknown characters included, without
+ * spaces. */
+enum tfm_status spm_surface(const struct spm *spm, const char *text, size_t len, size_t first, size_t n,
+                            struct str *out, struct tfm_error *err);
 /* Appends the text of the pieces; control pieces such as </s> give nothing, <unk> gives " \u2047 ". */
 enum tfm_status spm_decode(const struct spm *spm, const int *ids, size_t n, struct str *text,
                            struct tfm_error *err);

@@ -86,4 +86,45 @@ printf 'He said: "I like it!"\nThen he went home.\n' | real >"$dir/parts"
 is "a sentence is cut behind a quotation mark" "$(real --quiet --max-length 12 "$dir/quoted")" \
     "$(paste -s -d ' ' "$dir/parts")"
 
+# ---- alignments ----
+
+printf 'the dog sees the house.\n\n' >"$dir/in"
+translate --alignment hard "$dir/in" >"$dir/out"
+has "a hard alignment" "$dir/out" '^der Hund sieht das Haus. ||| 0-0 1-1 2-2 [34]-3 4-4$'
+is "that of a blank line" "$(sed -n 2p "$dir/out")" " ||| "
+translate --alignment soft "$dir/in" >"$dir/out"
+check "a soft alignment: a row a word, that sums to 1" awk -F ' \\|\\|\\| ' 'NR == 1 {
+    n = split($2, rows, " ")
+    for (i = 1; i <= n; i++) {
+        m = split(rows[i], w, ","); sum = 0
+        for (j = 1; j <= m; j++) sum += w[j]
+        if (m != 5 || sum < 0.999 || sum > 1.001) bad = 1
+    }
+    if (n != 5 || bad) exit 1 }' "$dir/out"
+translate --alignment 0 "$dir/in" >"$dir/out"
+is "all pairs above 0" "$(sed -n '1s/.*||| //p' "$dir/out" | wc -w)" 25
+is "no pair above 1" "$(translate --alignment 1 "$dir/in" | sed -n 1p)" "der Hund sieht das Haus. ||| "
+translate --alignment hard --alignment-of pieces --alignment-layer 0 --word-scores --n-best 2 "$dir/in" >"$dir/out"
+has "alignments in a list stand before the scores" "$dir/out" '^0 ||| [^|]* ||| [0-9 -]* ||| WordScores= [^|]* ||| F0= '
+translate --alignment hard --format json "$dir/in" >"$dir/out"
+has "alignments in JSON" "$dir/out" '"alignment": \[\[0, 0\], \[1, 1\], \[2, 2\], \[[34], 3\], \[4, 4\]\]'
+translate --alignment soft --format json "$dir/in" >"$dir/out"
+if command -v python3 >/dev/null; then
+    check "weights in JSON" python3 -c 'import json, sys
+a = [json.loads(line)["alignment"] for line in sys.stdin]
+sys.exit(len(a[0]) != 5 or any(abs(sum(row) - 1) > 1e-3 for row in a[0]) or a[1] != [])' <"$dir/out"
+else
+    skip "weights in JSON" "no python3"
+fi
+translate --alignment hard "$dir/in" | sed -n '1s/.* ||| //p' >"$dir/expected"
+printf 'the dog sees the house.\tder Hund sieht das Haus.\n' >"$dir/pair"
+"$tfm" score -m "$model" --alignment hard --tsv "$dir/pair" | cut -f 3 >"$dir/out"
+same "the alignment of a given pair" "$dir/out" "$dir/expected"
+wrong "an unknown form of alignments" "found 'firm', expected hard, soft or a number" translate --alignment firm
+run 2 "a layer that is not there" translate --alignment hard --alignment-layer 2 "$dir/in"
+has "a layer that is not there: what there is" "$dir/err" "it must be from 0 to 1"
+printf 'the dog sees \360\237\232\214.\n' >"$dir/in"
+run 0 "--replace-unk" translate --replace-unk "$dir/in"
+check "--replace-unk leaves no mark" sh -c "! grep -q '⁇' '$dir/out'"
+
 finish

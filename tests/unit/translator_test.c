@@ -406,7 +406,10 @@ static void test_bounds(const struct tfm_model *model)
 {
     static const struct {
         int n_pieces, n, beam_size;
-    } cases[] = { { 1, 1, 1 }, { 1, 12, 5 }, { 200, 1, 5 }, { 30, 6, 12 }, { 3, 1, 64 }, { 300, 2, 1 } };
+        bool align;
+    } cases[] = { { 1, 1, 1, false },   { 1, 12, 5, false }, { 200, 1, 5, false },
+                  { 30, 6, 12, false }, { 3, 1, 64, false }, { 300, 2, 1, false },
+                  { 1, 1, 1, true },    { 200, 1, 5, true }, { 30, 6, 12, true } };
     for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
         struct arena scratch, results;
         struct tfm_error err;
@@ -417,6 +420,7 @@ static void test_bounds(const struct tfm_model *model)
                                           .n_best = cases[c].beam_size,
                                           .normalize = 1,
                                           .max_length_factor = cases[c].n_pieces > 20 ? 0.2 : 3,
+                                          .align = cases[c].align,
                                           .candidates = { .n = cases[c].beam_size,
                                                           .repetition_penalty = 1 } };
         static int pieces[1000];
