@@ -11,6 +11,7 @@
 #include "options.h"
 #include "output.h"
 #include "targets.h"
+#include "terminal.h"
 #include "translate_file.h"
 
 #define COMMAND "tfm translate"
@@ -21,7 +22,7 @@ struct translate_args {
     const char *model, *input, *output, *output_dir, *suffix, *cpu;
     const char *sampling[2]; /* how, and a number */
     const char *alignment;
-    unsigned format, alignment_of;
+    unsigned format, input_format, alignment_of;
     int n_best; /* -1: not given; 0: as many as the beam holds */
 };
 
@@ -40,6 +41,13 @@ static const struct option_spec options[] = {
       .help = "write the translation of each file to a file of the same name in this folder" },
     { .name = "suffix", FIELD(suffix), .argument = "TEXT",
       .help = "added to the names of the files in --output-dir" },
+    { .help = "Input" },
+    { .name = "input-format", FIELD(input_format), .argument = "plain|tsv|jsonl",
+      .help = "what a line is: the text, columns with tabs between them, or a JSON object" },
+    { .name = "field", FIELD(style.record.field), .argument = "FIELD", .standard = "1 or text",
+      .help = "the number of the column, or the name of the field, that is translated" },
+    { .name = "output-field", FIELD(style.record.output_field), .argument = "FIELD", .standard = "the same",
+      .help = "where the translation goes" },
     { .help = "Search" },
     { .name = "beam-size", .letter = 'b', FIELD(options.beam_size), .argument = "N", .min = 1, .max = 64,
       .help = "hypotheses kept a step; 1 is greedy search" },
@@ -175,6 +183,15 @@ static int check_arguments(const struct work *work)
     if (args->n_best > args->options.beam_size && args->options.output_sampling == TFM_SAMPLING_NONE)
         return options_wrong(&table, "option --n-best: found %d, expected at most the beam size, %d",
                              args->n_best, args->options.beam_size);
+    struct tfm_error err;
+    if (record_check_style(&args->style.record, &err) != TFM_OK)
+        return options_wrong(&table, "%s", err.message);
+    if (args->input_format != RECORD_PLAIN &&
+        (args->n_best >= 0 || args->style.print.word_scores || args->alignment != NULL ||
+         args->format != TFM_TEXT || args->style.force_decode))
+        return options_wrong(&table,
+                             "option --input-format tsv or jsonl goes with none of --n-best, --word-scores, "
+                             "--alignment, --format json and --force-decode");
     struct print_style style;
     if (args->alignment != NULL && !print_parse_alignment(&style, args->alignment))
         return options_wrong(&table,
@@ -278,8 +295,10 @@ int cmd_translate(int argc, char **argv)
         work.inputs = &single;
         work.n = 1;
     }
+    args.style.record.format = (enum record_format)args.input_format;
     if ((status = set_sampling(&args)) != OPTIONS_GO_ON || (status = check_arguments(&work)) != OPTIONS_GO_ON)
         return status;
+    args.style.progress = !args.style.quiet && terminal_columns(stderr) > 0 && terminal_columns(stdout) == 0;
     args.style.window_lines = (size_t)args.style.maxi_batch * (size_t)args.options.mini_batch;
     struct tfm_error err;
     if (args.output_dir != NULL &&

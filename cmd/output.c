@@ -1,7 +1,7 @@
 /*
  * output.c: writes a file under a temporary name beside it, fsyncs and renames it, so that a reader never
  * meets half a translation and a failed run leaves the old file. A symbolic link is followed: its target is
- * replaced. Pipes, devices and standard output are written to as they are. A signal that ends the program
+ * replaced. What has a name that ends with .gz is compressed. Pipes, devices and standard output are written to as they are. A signal that ends the program
  * removes the temporary file first.
  */
 #include "output.h"
@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 /* The temporary file of this moment, for the signal handler; "" where there is none. */
 static char unfinished[PATH_MAX + 32];
@@ -73,6 +74,38 @@ static int create_temporary(struct output *out, const struct stat *target)
     return -1;
 }
 
+/* ---- compression ---- */
+
+static ssize_t write_gzip(void *cookie, const char *bytes, size_t n)
+{
+    return gzwrite(cookie, bytes, (unsigned)n); /* 0, for stdio a failure too, where it fails */
+}
+
+static int close_gzip(void *cookie)
+{
+    return gzclose(cookie) == Z_OK ? 0 : -1;
+}
+
+/* A stream that compresses what is written into fd, which it owns; NULL on failure. */
+static FILE *open_gzip(int fd)
+{
+    gzFile gzip = gzdopen(fd, "wb");
+    if (gzip == NULL)
+        return NULL;
+    FILE *file = fopencookie(gzip, "w", (cookie_io_functions_t){ .write = write_gzip, .close = close_gzip });
+    if (file == NULL)
+        gzclose(gzip);
+    return file;
+}
+
+static bool is_gzip_name(const char *path)
+{
+    size_t n = strlen(path);
+    return n > 3 && strcmp(path + n - 3, ".gz") == 0;
+}
+
+/* ---- the output ---- */
+
 enum tfm_status output_open(struct output *out, const char *path, struct tfm_error *err)
 {
     *out = (struct output){ .file = stdout };
@@ -86,7 +119,8 @@ enum tfm_status output_open(struct output *out, const char *path, struct tfm_err
     if (out->path == NULL)
         return cmd_error(err, TFM_EIO, "cannot write %s: %s", path, strerror(errno));
     int fd = is_direct ? open(path, O_WRONLY | O_CLOEXEC) : create_temporary(out, exists ? &target : NULL);
-    if (fd >= 0 && (is_direct || out->temporary != NULL) && (out->file = fdopen(fd, "w")) != NULL)
+    if (fd >= 0 && (is_direct || out->temporary != NULL) &&
+        (out->file = is_gzip_name(path) ? open_gzip(fd) : fdopen(fd, "w")) != NULL)
         return TFM_OK;
     cmd_error(err, TFM_EIO, "cannot write %s: %s", path, strerror(errno));
     if (fd >= 0)
@@ -107,16 +141,25 @@ enum tfm_status output_flush(struct output *out, struct tfm_error *err)
     return TFM_OK;
 }
 
+static bool sync_file(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool done = fd >= 0 && fsync(fd) == 0;
+    if (fd >= 0)
+        close(fd);
+    return done;
+}
+
 enum tfm_status output_commit(struct output *out, struct tfm_error *err)
 {
     enum tfm_status status = output_flush(out, err);
-    if (status == TFM_OK && out->temporary != NULL && fsync(fileno(out->file)) != 0)
-        status = write_failed(out, err);
     if (out->path != NULL) {
         if (fclose(out->file) != 0 && status == TFM_OK)
             status = write_failed(out, err);
         out->file = NULL;
     }
+    if (status == TFM_OK && out->temporary != NULL && !sync_file(out->temporary))
+        status = write_failed(out, err);
     if (status == TFM_OK && out->temporary != NULL) {
         if (rename(out->temporary, out->path) != 0) {
             status = write_failed(out, err);

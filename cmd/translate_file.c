@@ -16,7 +16,8 @@ enum {
 };
 
 struct window {
-    char **text, **prefix; /* [n] prefixes lie behind the texts; NULL where there is none */
+    struct record *record; /* [n] */
+    char **text, **prefix; /* [n] of the records; prefixes lie behind the texts; NULL where there is none */
     long *number;          /* of the line in its file */
     size_t n, size, bytes;
     bool is_last; /* the file ends behind it */
@@ -30,14 +31,16 @@ static const char *shown_path(const char *path)
 static bool window_init(struct window *w, size_t size)
 {
     *w = (struct window){ .size = size };
+    w->record = calloc(size, sizeof(*w->record));
     w->text = calloc(size, sizeof(*w->text));
     w->prefix = calloc(size, sizeof(*w->prefix));
     w->number = calloc(size, sizeof(*w->number));
-    return w->text != NULL && w->prefix != NULL && w->number != NULL;
+    return w->record != NULL && w->text != NULL && w->prefix != NULL && w->number != NULL;
 }
 
 static void window_release(struct window *w)
 {
+    free(w->record);
     free(w->text);
     free(w->prefix);
     free(w->number);
@@ -46,7 +49,7 @@ static void window_release(struct window *w)
 static void clear_window(struct window *w)
 {
     for (size_t i = 0; i < w->n; i++)
-        free(w->text[i]);
+        record_release(&w->record[i]);
     w->n = w->bytes = 0;
 }
 
@@ -67,9 +70,11 @@ static enum tfm_status fill_window(struct window *w, struct tfm_lines *lines, bo
                 fprintf(stderr, "%s: %s: line %ld: not valid UTF-8, read as U+FFFD here and in later lines\n",
                         job->command, shown_path(path), line.number);
         }
-        w->text[w->n] = strdup(line.text);
-        if (w->text[w->n] == NULL)
-            return cmd_error(err, TFM_ENOMEM, "%s: line %ld: no memory", shown_path(path), line.number);
+        status = record_parse(&w->record[w->n], &job->style->record, line.text, shown_path(path), line.number,
+                              err);
+        if (status != TFM_OK)
+            return status;
+        w->text[w->n] = w->record[w->n].text;
         w->prefix[w->n] = job->style->force_decode ? strchr(w->text[w->n], '\t') : NULL;
         if (w->prefix[w->n] != NULL)
             *w->prefix[w->n]++ = '\0';
@@ -93,6 +98,17 @@ static void note_result(const struct translation_job *job, const char *path, lon
                 shown_path(path), number);
 }
 
+/* The line on the terminal that tells how far the file is, or its end. */
+static void show_progress(const struct translation_job *job, const char *path, long number, bool is_last)
+{
+    if (!job->style->progress)
+        return;
+    fputs("\r\033[K", stderr); /* to the line's begin, and clear it */
+    if (!is_last)
+        fprintf(stderr, "%s: %ld lines, %.1f a second", shown_path(path), number,
+                job->seconds > 0 ? (double)job->n_lines / job->seconds : 0);
+}
+
 static enum tfm_status translate_window(struct translation_job *job, const struct window *w, const char *path,
                                         struct output *out, struct tfm_error *err)
 {
@@ -105,15 +121,21 @@ static enum tfm_status translate_window(struct translation_job *job, const struc
         return status;
     clock_gettime(CLOCK_MONOTONIC, &end);
     job->seconds += (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
+    show_progress(job, path, 0, true); /* notes get lines of their own */
     for (size_t i = 0; i < w->n; i++) {
         if (result[i].n_hypotheses == 0)
             return cmd_error(err, TFM_EFORMAT,
                              "%s: line %ld: what is forced on it is longer than --max-length",
                              shown_path(path), w->number[i]);
-        print_translation(out->file, &job->style->print, job->model, job->n_lines++ - job->first_line,
-                          &result[i]);
+        if (job->style->record.format == RECORD_PLAIN)
+            print_translation(out->file, &job->style->print, job->model, job->n_lines - job->first_line,
+                              &result[i]);
+        else
+            record_print(out->file, &job->style->record, &w->record[i], result[i].hypotheses[0].text);
+        job->n_lines++;
         note_result(job, path, w->number[i], &result[i]);
     }
+    show_progress(job, path, w->number[w->n - 1], w->is_last);
     return output_flush(out, err);
 }
 
@@ -139,6 +161,7 @@ enum tfm_status translate_file(struct translation_job *job, const char *path, st
         }
         clear_window(w);
     }
+    show_progress(job, path, 0, true);
     window_release(w);
     tfm_lines_free(lines);
     return status;

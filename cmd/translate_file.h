@@ -6,9 +6,12 @@
 
 #include "output.h"
 #include "print.h"
+#include "record.h"
 
 struct translate_style {
     struct print_style print;
+    struct record_style record;
+    bool progress;     /* show on the terminal how far a file is */
     bool quiet;        /* no notes about single lines */
     bool verbose;      /* also the length limits that were met */
     bool force_decode; /* lines hold, behind a tab, what their translation begins with */
