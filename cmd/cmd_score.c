@@ -1,7 +1,7 @@
 /*
  * cmd_score.c: `tfm score`: how probable a model finds given translations. For each pair it prints the sum of
- * the log-probabilities of the target's pieces and what that is by length, or adds the sum to a line of a list
- * of hypotheses; or it prints a summary of all pairs.
+ * the log-probabilities of the target's pieces and what that is by length, or adds the sum to a line of a
+ * list of hypotheses; or it prints a summary of all pairs.
  */
 #include <math.h>
 #include <stdlib.h>

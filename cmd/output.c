@@ -1,8 +1,8 @@
 /*
  * output.c: writes a file under a temporary name beside it, fsyncs and renames it, so that a reader never
  * meets half a translation and a failed run leaves the old file. A symbolic link is followed: its target is
- * replaced. What has a name that ends with .gz is compressed. Pipes, devices and standard output are written to as they are. A signal that ends the program
- * removes the temporary file first.
+ * replaced. What has a name that ends with .gz is compressed. Pipes, devices and standard output are written
+ * to as they are. A signal that ends the program removes the temporary file first.
  */
 #include "output.h"
 

@@ -1,7 +1,7 @@
 /*
- * record.c: finds the text to translate in a line of columns or in a JSON object, and writes the line again with
- * the translation in its place. JSON is checked by jansson; the place of a value is then found by walking over
- * the checked text, so that numbers, spaces and the order of fields stay as they are.
+ * record.c: finds the text to translate in a line of columns or in a JSON object, and writes the line again
+ * with the translation in its place. JSON is checked by jansson; the place of a value is then found by
+ * walking over the checked text, so that numbers, spaces and the order of fields stay as they are.
  */
 #include "record.h"
 

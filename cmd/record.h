@@ -1,6 +1,6 @@
 /*
- * record.h: lines that hold more than the text to translate: tab-separated columns, or JSON objects. One column
- * or field is translated, and everything else comes out byte by byte as it came in.
+ * record.h: lines that hold more than the text to translate: tab-separated columns, or JSON objects. One
+ * column or field is translated, and everything else comes out byte by byte as it came in.
  */
 #ifndef TFM_CMD_RECORD_H
 #define TFM_CMD_RECORD_H

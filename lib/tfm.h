@@ -177,8 +177,8 @@ TFM_API void tfm_translator_free(struct tfm_translator *translator);
 TFM_API enum tfm_status tfm_translate(struct tfm_translator *translator, const char *const *lines, size_t n,
                                       const struct tfm_translation **result, struct tfm_error *err);
 
-/* The same, where the translation of line i begins with the pieces of prefixes[i] (NULL or "": with anything);
- * what follows may go on with its last word. */
+/* The same, where the translation of line i begins with the pieces of prefixes[i] (NULL or "": with
+ * anything); what follows may go on with its last word. */
 TFM_API enum tfm_status tfm_translate_forced(struct tfm_translator *translator, const char *const *lines,
                                              const char *const *prefixes, size_t n,
                                              const struct tfm_translation **result, struct tfm_error *err);

@@ -1,7 +1,7 @@
 /*
- * alignment.c: makes alignments out of cross-attention, after the search: result_make calls alignment_make for
- * each hypothesis where the caller asked for alignments. With a [T, S] the attention of a part's pieces, </s>
- * in its last column, u(i) the unit (word or piece) of piece i and |t| the pieces of unit t,
+ * alignment.c: makes alignments out of cross-attention, after the search: result_make calls alignment_make
+ * for each hypothesis where the caller asked for alignments. With a [T, S] the attention of a part's pieces,
+ * </s> in its last column, u(i) the unit (word or piece) of piece i and |t| the pieces of unit t,
  *     A[t, s] = 1/|t| sum_{i: u(i)=t} sum_{j: u(j)=s} a[i, j] / sum_{j < S-1} a[i, j].
  * The parts of a long line know nothing of each other: their alignments lie along the diagonal.
  */

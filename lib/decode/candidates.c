@@ -1,7 +1,7 @@
 /*
  * candidates.c: what may follow a hypothesis. On the sentence's way: search_batch calls candidates_find with
  * the logits of each live hypothesis and hands what it finds to beam_step. For a token i of logit x_i
- *     x_i <- x_i / c if x_i > 0, else x_i * c     where i stands in the hypothesis already (Keskar et al. 2019)
+ *     x_i <- x_i / c if x_i > 0, else x_i * c     where i stands in it already (Keskar et al. 2019)
  *     score_i = x_i - log sum_j exp(x_j)
  * and then some tokens are forbidden, which leaves the scores of the others as they are: the unknown piece,
  * the start symbol, </s> before the least length, and each that would end an n-gram for the second time

@@ -1,7 +1,7 @@
 /*
- * result.c: the last round of a call of tfm_translate: for each line, from the pieces that the search found to
- * the hypotheses that the caller gets. On the sentence's way: tfm_translate lets the pool run result_make for
- * every line, which calls spm_decode. The parts of a line that was cut are joined again.
+ * result.c: the last round of a call of tfm_translate: for each line, from the pieces that the search found
+ * to the hypotheses that the caller gets. On the sentence's way: tfm_translate lets the pool run result_make
+ * for every line, which calls spm_decode. The parts of a line that was cut are joined again.
  */
 #include <math.h>
 #include <string.h>

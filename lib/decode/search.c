@@ -6,8 +6,8 @@
  * The rows of a step are the live hypotheses, those of one sentence side by side: each is a self-attention
  * segment of its own over the cache rows of its history; together they are one cross-attention segment over
  * their source. Logits are made for a few rows at a time, and of each row only a few candidates are kept
- * (candidates.c). Whatever is computed for a row depends on that row alone, so neither batch nor threads change a
- * digit.
+ * (candidates.c). Whatever is computed for a row depends on that row alone, so neither batch nor threads
+ * change a digit.
  */
 #include "decode/search.h"
 

@@ -6,8 +6,8 @@
  *     3. the pieces found for every line become text (result_make, spm_decode).
  * A line of more than max_length pieces is cut into parts (plan.c) that are searched as sentences of their
  * own. To score a pair is to search with the whole target forced, so that a score is the one that the search
- * would have found. All that a call finds lies in the workers' `kept` arenas until the next call, so that pointers stay
- * good and a warm translator allocates nothing.
+ * would have found. All that a call finds lies in the workers' `kept` arenas until the next call, so that
+ * pointers stay good and a warm translator allocates nothing.
  */
 #include "decode/translator.h"
 
@@ -38,8 +38,8 @@ static void release_arenas(struct tfm_translator *t)
     }
 }
 
-/* Reserves at most `limit` bytes for each arena of each worker, alike for all; false where the system does not
- * grant that, or would have little left for all else. */
+/* Reserves at most `limit` bytes for each arena of each worker, alike for all; false where the system does
+ * not grant that, or would have little left for all else. */
 static bool reserve_arenas(struct tfm_translator *t, size_t limit)
 {
     size_t most = plan_scratch(t->options.max_length, t->options.mini_batch, &t->search, t->net);

@@ -1,8 +1,9 @@
 /*
  * unknown.c: an unknown piece says only that something stands there; what it is can be copied from where the
- * model looks (Luong et al. 2015, "Addressing the rare word problem"). result_make calls unknown_replace after
- * spm_decode, which writes each unknown piece as " U+2047 ". If the source piece looked at is unknown too, its
- * characters are taken as they are, joined to what stands beside them; else the whole word, between spaces.
+ * model looks (Luong et al. 2015, "Addressing the rare word problem"). result_make calls unknown_replace
+ * after spm_decode, which writes each unknown piece as " U+2047 ". If the source piece looked at is unknown
+ * too, its characters are taken as they are, joined to what stands beside them; else the whole word, between
+ * spaces.
  */
 #include "decode/unknown.h"
 
