@@ -24,11 +24,11 @@ cp book.en chapters/one.txt
 cp book.en chapters/two.txt
 
 # The indented lines that name the program; comments behind them are the shell's, too. One pass of training will do.
-sed -n '/^    .*build\/tfm/s/^    //p' "$root/README.md" | sed "s|build/tfm|'$tfm'|; s/--after 20e/--after 1e/" >commands
+sed -n '/^    .*build\/tfm/s/^    //p' "$root/README.md" | sed "s|build/tfm|'$tfm'|g; s/--after 20e/--after 1e/" >commands
 while IFS= read -r command; do
     run 0 "README: $(echo "$command" | sed 's/ *#.*//; s|.*/tfm.|tfm|')" sh -c "$command" </dev/null
 done <commands
-is "all commands were found" "$(wc -l <commands)" 9
+is "all commands were found" "$(wc -l <commands)" 11
 is "a book has as many lines as before" "$(wc -l <book.de)" 3
 check "chapters keep their names" test -s out/one.txt.de -a -s out/two.txt.de
 check "the training left a model" test -s my-model/weights.safetensors.gz -a -e my-model/checkpoints/last/state.json
