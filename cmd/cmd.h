@@ -12,6 +12,7 @@ enum { EXIT_USAGE = 2, EXIT_SIGNAL = 128 };
 int cmd_train(int argc, char **argv);
 int cmd_translate(int argc, char **argv);
 int cmd_score(int argc, char **argv);
+int cmd_shortlist(int argc, char **argv);
 int cmd_inspect(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
 

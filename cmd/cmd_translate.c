@@ -62,6 +62,9 @@ static const struct option_spec options[] = {
       .help = "leave out the rest of a longer line instead" },
     { .name = "min-length", FIELD(options.min_length), .argument = "N", .min = 0, .max = 10000,
       .help = "at least so many target pieces" },
+    { .name = "shortlist", FIELD(options.shortlist), .argument = "FILE",
+      .help = "only pieces that this lexical shortlist has for a sentence may come; auto: the model's own, where it "
+              "has one; off: none" },
     { .name = "allow-unk", FIELD(options.allow_unk), .help = "let the unknown piece be produced" },
     { .name = "replace-unk", FIELD(options.replace_unk),
       .help = "let it be produced, and put in its place what it looks at in the source" },

@@ -23,6 +23,7 @@ static const struct command commands[] = {
     { "train", cmd_train, "train a model on parallel text, or go on with a training" },
     { "translate", cmd_translate, "translate text line by line" },
     { "score", cmd_score, "score given translations" },
+    { "shortlist", cmd_shortlist, "make a lexical shortlist, with which a model translates faster" },
     { "inspect", cmd_inspect, "show what a model is made of, and its attention" },
     { "convert", cmd_convert, "write a model in another form, or the mean of several" },
 };

@@ -41,7 +41,7 @@ static enum tfm_status translate_lines(void *user, const struct net *net, const 
     enum cpu_tier tier;
     TRY(cpu_current(&tier, err));
     struct tfm_translator *translator;
-    TRY(translator_new(&translator, net, source, target, kern_for(tier), &options, err));
+    TRY(translator_new(&translator, net, source, target, kern_for(tier), &options, NULL, err));
 
     const struct tfm_translation *result;
     enum tfm_status status = tfm_translate(translator, lines, n, &result, err);

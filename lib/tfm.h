@@ -137,6 +137,9 @@ struct tfm_translate_options {
     float temperature;       /* logits are divided by it before drawing; scores are the model's. Default 1 */
     uint64_t seed;           /* of drawing. What is drawn depends on it, on the model, on the line and on how
                                 many lines the translator was given before, and on nothing else. Default 1 */
+    const char *shortlist;   /* a file of tfm_shortlist: only target pieces that it lists for a sentence may come in
+                                its translation, and scores are probabilities among them. "auto": the model's own,
+                                where it has one; "off": none. Drawing and scoring use none. Default "auto" */
     int mini_batch;          /* sentences decoded together by a worker. Default 64 */
     int threads;             /* workers; 0 is one a core. Default 0 */
 };
@@ -408,6 +411,34 @@ TFM_API void tfm_convert_options_init(struct tfm_convert_options *options);
 
 /* Writes a model in another form; see tfm-convert(1). The folder appears whole or not at all. */
 TFM_API enum tfm_status tfm_convert(const struct tfm_convert_options *options, struct tfm_error *err);
+/* ---- shortlists ---- */
+
+struct tfm_shortlist_options {
+    const char *model;  /* the model folder, for its vocabularies: required */
+    const char *output; /* the file to write; NULL: the model's own, shortlist.gz in its folder */
+    const struct tfm_corpus *corpora; /* [n_corpora], which stays the caller's; weights are of no meaning here */
+    int n_corpora;
+    int source_field, target_field; /* columns of tab-separated files, from 1; both 0: they have just two */
+    int first;          /* target pieces that are always in: the most frequent. Default 50 */
+    int best;           /* and the most probable ones for each source piece, at most. Default 50 */
+    float threshold;    /* of them only those with such a probability. Default 0.0001 */
+    int threads;        /* 0: one a core */
+};
+
+struct tfm_shortlist_report {
+    long pairs;           /* that were learnt from */
+    double list_pieces;   /* of a source piece's list, on average */
+    double pieces;        /* that may come in the translation of a sentence of the corpus, on average ... */
+    int vocabulary;       /* ... of so many */
+    double coverage;      /* part of the corpus's target pieces that may come where they do: 0 to 1 */
+};
+
+TFM_API void tfm_shortlist_options_init(struct tfm_shortlist_options *options);
+
+/* Makes a lexical shortlist from a parallel corpus, with which translation is faster (tfm-shortlist(1)). Of more than
+ * a million pairs so many are read, from all parts of the corpora. report may be NULL. */
+TFM_API enum tfm_status tfm_shortlist(const struct tfm_shortlist_options *options,
+                                      struct tfm_shortlist_report *report, struct tfm_error *err);
 
 /* ---- a look inside ---- */
 

@@ -76,6 +76,7 @@ check_command() {
 
 check_command tfm-train.1 OPTIONS train
 check_command tfm-translate.1 OPTIONS translate
+check_command tfm-shortlist.1 OPTIONS shortlist
 check_command tfm-score.1 OPTIONS score
 check_command tfm-inspect.1 OPTIONS inspect
 check_command tfm-inspect.1 "OPTIONS OF ATTENTION" inspect attention

@@ -5,12 +5,15 @@
  *     score_i = x_i - log sum_j exp(x_j)
  * and then some tokens are forbidden, which leaves the scores of the others as they are: the unknown piece,
  * the start symbol, </s> before the least length, and each that would end an n-gram for the second time
- * (Paulus et al. 2018). A forced token is beyond all that: its score is the one that the model gives it.
+ * (Paulus et al. 2018). A forced token is beyond all that: its score is the one that the model gives it. With
+ * a shortlist all this is about the tokens on it: i is a place in the list until the end.
  */
 #include "decode/candidates.h"
 
 #include <math.h>
 #include <string.h>
+
+#include "model/shortlist.h"
 
 #define BLOCK 128 /* logits that are looked at together when the best are sought */
 
@@ -66,22 +69,38 @@ static bool is_among(int token, const int *tokens, int n)
     return false;
 }
 
-static void punish_repetitions(real *logits, const int *history, int n, real penalty)
+/* Where the logit of a token is, or -1. */
+static int place_of(const struct candidate_row *row, int token)
 {
-    for (int i = 0; i < n; i++) {
-        real *x = &logits[history[i]];
-        if (!is_among(history[i], history, i)) /* once, however often it stands there */
-            *x = *x > 0 ? *x / penalty : *x * penalty;
+    return row->tokens != NULL ? shortlist_find(row->tokens, row->n_tokens, token) : token;
+}
+
+static void forbid_token(real *logits, const struct candidate_row *row, int token)
+{
+    int place = place_of(row, token);
+    if (place >= 0)
+        logits[place] = -INFINITY;
+}
+
+static void punish_repetitions(real *logits, const struct candidate_row *row, real penalty)
+{
+    for (int i = 0; i < row->step; i++) {
+        int place = place_of(row, row->history[i]);
+        if (place < 0 || is_among(row->history[i], row->history, i)) /* once, however often it stands there */
+            continue;
+        real *x = &logits[place];
+        *x = *x > 0 ? *x / penalty : *x * penalty;
     }
 }
 
 /* Forbids each token that followed earlier what the hypothesis ends with, the last size - 1 pieces. */
-static void forbid_ngrams(real *logits, const int *history, int n, int size)
+static void forbid_ngrams(real *logits, const struct candidate_row *row, int size)
 {
-    int tail = size - 1;
+    const int *history = row->history;
+    int n = row->step, tail = size - 1;
     for (int i = 0; i + tail < n; i++)
         if (memcmp(history + i, history + n - tail, sizeof(int) * (size_t)tail) == 0)
-            logits[history[i + tail]] = -INFINITY;
+            forbid_token(logits, row, history[i + tail]);
 }
 
 /* ---- all together ---- */
@@ -90,13 +109,13 @@ static void forbid(real *logits, const struct candidate_row *row, const struct c
                    const struct config *config)
 {
     if (!options->allow_unk && config->unk_token_id >= 0)
-        logits[config->unk_token_id] = -INFINITY;
+        forbid_token(logits, row, config->unk_token_id);
     if (config->decoder_start_token_id != config->eos_token_id)
-        logits[config->decoder_start_token_id] = -INFINITY;
+        forbid_token(logits, row, config->decoder_start_token_id);
     if (row->step < options->min_length)
-        logits[config->eos_token_id] = -INFINITY;
+        forbid_token(logits, row, config->eos_token_id);
     if (options->no_repeat_ngram_size > 0)
-        forbid_ngrams(logits, row->history, row->step, options->no_repeat_ngram_size);
+        forbid_ngrams(logits, row, options->no_repeat_ngram_size);
 }
 
 static void draw(struct beam_candidate *candidates, const real *logits, const struct candidate_row *row,
@@ -115,14 +134,15 @@ void candidates_find(struct beam_candidate *candidates, real *logits, const stru
                      const struct candidate_options *options, const struct config *config,
                      const struct run *run)
 {
-    int v = config->vocab_size;
+    int v = row->tokens != NULL ? row->n_tokens : config->vocab_size;
     if (options->repetition_penalty != 1)
-        punish_repetitions(logits, row->history, row->step, (real)options->repetition_penalty);
+        punish_repetitions(logits, row, (real)options->repetition_penalty);
     real sum = run->kern->logsumexp(logits, v);
     for (int i = 0; i < options->n; i++)
         candidates[i] = (struct beam_candidate){ .token = -1, .score = -INFINITY };
     if (row->forced >= 0) {
-        candidates[0] = (struct beam_candidate){ row->forced, (float)logits[row->forced] };
+        int place = place_of(row, row->forced); /* search.c lists what is forced */
+        candidates[0] = (struct beam_candidate){ place, (float)logits[place] };
     } else {
         forbid(logits, row, options, config);
         if (options->draw.kind != TFM_SAMPLING_NONE)
@@ -136,5 +156,7 @@ void candidates_find(struct beam_candidate *candidates, real *logits, const stru
             candidates[i].token = -1;
         else
             candidates[i].score = score < 0 ? score : 0; /* not above 0 by rounding: beam.c relies on it */
+        if (row->tokens != NULL && candidates[i].token >= 0)
+            candidates[i].token = row->tokens[candidates[i].token];
     }
 }

@@ -22,7 +22,9 @@ struct candidate_options {
 struct candidate_row {
     const int *history; /* [step] its pieces; NULL where no option asks for them */
     int step;
-    int forced;   /* the only token that may follow, or -1 */
+    int forced;        /* the only token that may follow, or -1 */
+    const int *tokens; /* [n_tokens] what the logits are of, ascending; NULL: all of the vocabulary */
+    int n_tokens;
     int n_draws;  /* when drawing: candidates wanted, <= n */
     uint64_t key; /* of its draws */
 };
@@ -30,7 +32,7 @@ struct candidate_row {
 bool candidates_need_history(const struct candidate_options *options);
 
 /* candidates [n]: best first (or in the order drawn), filled up with tokens of -1; their scores are
- * log-probabilities. The logits [V] are changed. */
+ * log-probabilities among the row's tokens. The logits [V or n_tokens] are changed. */
 void candidates_find(struct beam_candidate *candidates, real *logits, const struct candidate_row *row,
                      const struct candidate_options *options, const struct config *config,
                      const struct run *run);

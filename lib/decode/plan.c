@@ -156,14 +156,17 @@ enum tfm_status plan_cut(struct plan *plan, struct plan_line *lines, size_t n, c
     return TFM_OK;
 }
 
-/* A batch's pieces cost most when they are all in the longest sentences. As many pieces may be forced. */
+/* A batch's pieces cost most when they are all in the longest sentences. As many pieces may be forced.
+ * Shortlists, which grow no more when they hold the whole vocabulary, cost most when the sentences are as
+ * long as each other. */
 size_t plan_scratch(int max_length, int mini_batch, const struct search_options *options,
                     const struct net *net)
 {
     size_t longest = (size_t)(BATCH_PIECES / (max_length + 1) + 1);
     return search_scratch_base(options, net) +
            longest * search_scratch(options, net, max_length, max_length + 1) +
-           (size_t)mini_batch * search_scratch(options, net, 0, 0);
+           (size_t)mini_batch * search_scratch(options, net, 0, 0) +
+           (size_t)mini_batch * search_list_scratch(options, net, BATCH_PIECES / mini_batch + 1, 0);
 }
 
 /* Longest first, equal ones in input order. */

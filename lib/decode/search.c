@@ -6,8 +6,8 @@
  * The rows of a step are the live hypotheses, those of one sentence side by side: each is a self-attention
  * segment of its own over the cache rows of its history; together they are one cross-attention segment over
  * their source. Logits are made for a few rows at a time, and of each row only a few candidates are kept
- * (candidates.c). Whatever is computed for a row depends on that row alone, so neither batch nor threads
- * change a digit.
+ * (candidates.c). With a shortlist, a sentence has an unembedding of its own, of the rows of E that it lists.
+ * Whatever is computed for a row depends on that row alone, so neither batch nor threads change a digit.
  */
 #include "decode/search.h"
 
@@ -25,6 +25,8 @@ struct live_sentence {
     struct beam beam;
     int source_start, n_source; /* rows of the encoder's output */
     real *attention;            /* [nodes of the beam, n_source] that of the piece behind a node, or NULL */
+    int *tokens;                /* [unembed.out] its shortlist, or NULL */
+    struct linear unembed;      /* their rows */
 };
 
 struct search {
@@ -76,7 +78,19 @@ size_t search_scratch(const struct search_options *options, const struct net *ne
     if (options->align) /* of each node, and of each head in a step */
         attention += source * (1 + beam * limit + beam * (size_t)net->decoder[0].cross.heads);
     return sizeof(real) * (cache + rows + attention) + lists + beam_bytes(options->beam_size, (int)limit) +
-           sizeof(struct live_sentence) + ROUNDING;
+           sizeof(struct live_sentence) + search_list_scratch(options, net, n_pieces, n_forced) + ROUNDING;
+}
+
+/* Ids, rows (16 to a panel, with a scale and a bias each), and for a moment what is listed beyond the list,
+ * and the bits of the vocabulary. */
+size_t search_list_scratch(const struct search_options *options, const struct net *net, int n_pieces,
+                           int n_forced)
+{
+    if (options->shortlist == NULL)
+        return 0;
+    size_t n = (size_t)shortlist_most(options->shortlist, n_pieces, n_forced + 2) + KERN_PANEL;
+    return n * (sizeof(int) + sizeof(real) * ((size_t)net->config->d_model + 3)) +
+           sizeof(int) * ((size_t)n_forced + 2) + (size_t)net->unembed.out / 8 + ROUNDING;
 }
 
 size_t search_results(const struct search_options *options, int n_pieces, int n_forced)
@@ -87,6 +101,26 @@ size_t search_results(const struct search_options *options, int n_pieces, int n_
 }
 
 /* ---- start ---- */
+
+/* What may come: what the list says, </s>, what is forced, and the unknown piece where it is allowed. */
+static void start_list(struct live_sentence *live, const struct search *search)
+{
+    const struct search_sentence *sentence = live->sentence;
+    const struct shortlist *list = search->options->shortlist;
+    const struct config *config = search->net->config;
+    struct arena *arena = search->run->arena;
+    live->tokens = ARENA_TAKE(arena, int, shortlist_most(list, sentence->n_pieces, sentence->n_forced + 2));
+    size_t mark = arena_mark(arena);
+    int *more = ARENA_TAKE(arena, int, sentence->n_forced + 2), n_more = sentence->n_forced;
+    if (n_more > 0)
+        memcpy(more, sentence->forced, sizeof(int) * (size_t)n_more);
+    more[n_more++] = config->eos_token_id;
+    if (search->options->candidates.allow_unk && config->unk_token_id >= 0)
+        more[n_more++] = config->unk_token_id;
+    int n = shortlist_select(live->tokens, list, sentence->pieces, sentence->n_pieces, more, n_more, arena);
+    arena_reset(arena, mark);
+    linear_select(&live->unembed, &search->net->unembed, live->tokens, n, search->run);
+}
 
 /* Lays the sources end to end, each with its </s>, encodes them and starts a beam for each. */
 static void start_search(struct search *search, struct search_sentence *const *sentences, int n)
@@ -131,6 +165,8 @@ static void start_search(struct search *search, struct search_sentence *const *s
         if (search->options->align)
             live->attention = ARENA_TAKE(
                 arena, real, (1 + (size_t)options.size * (size_t)live->beam.limit) * (size_t)live->n_source);
+        if (search->options->shortlist != NULL)
+            start_list(live, search);
     }
 }
 
@@ -200,11 +236,14 @@ static struct candidate_row *list_rows(struct search *search, int n)
     struct candidate_row *rows = ARENA_TAKE(arena, struct candidate_row, n), *row = rows;
     bool need_history = candidates_need_history(&search->options->candidates);
     for (int i = 0; i < search->n_live; i++) {
-        const struct search_sentence *sentence = search->live[i].sentence;
-        const struct beam *beam = &search->live[i].beam;
+        const struct live_sentence *live = &search->live[i];
+        const struct search_sentence *sentence = live->sentence;
+        const struct beam *beam = &live->beam;
         int step = beam->step;
         for (int h = 0; h < beam->n_live; h++, row++) {
             *row = (struct candidate_row){ .step = step, .forced = -1 };
+            row->tokens = live->tokens;
+            row->n_tokens = live->unembed.out;
             if (step < sentence->n_forced)
                 row->forced = sentence->forced[step];
             /* All samples begin at the first piece that is not forced. */
@@ -220,21 +259,38 @@ static struct candidate_row *list_rows(struct search *search, int n)
     return rows;
 }
 
-/* candidates [n, beam_size] of all rows. */
-static struct beam_candidate *score_rows(struct search *search, const real *hidden, int n)
+/* candidates [n, beam_size] of n rows that have an unembedding in common. */
+static void score_part(struct beam_candidate *candidates, const real *hidden,
+                       const struct candidate_row *rows, int n, const struct linear *unembed,
+                       const struct search *search)
 {
     struct arena *arena = search->run->arena;
-    size_t d = (size_t)search->net->config->d_model, v = (size_t)search->net->unembed.out;
+    size_t mark = arena_mark(arena), d = (size_t)unembed->in, v = (size_t)unembed->out;
     size_t k = (size_t)search->options->beam_size;
-    struct beam_candidate *candidates = ARENA_TAKE(arena, struct beam_candidate, (size_t)n * k);
-    const struct candidate_row *rows = list_rows(search, n);
     real *logits = ARENA_TAKE(arena, real, TILE * v);
     for (int start = 0; start < n; start += TILE) {
         int n_here = n - start < TILE ? n - start : TILE;
-        linear_forward(logits, hidden + (size_t)start * d, &search->net->unembed, n_here, search->run);
+        linear_forward(logits, hidden + (size_t)start * d, unembed, n_here, search->run);
         for (int i = 0; i < n_here; i++)
             candidates_find(candidates + (size_t)(start + i) * k, logits + (size_t)i * v, &rows[start + i],
                             &search->options->candidates, search->net->config, search->run);
+    }
+    arena_reset(arena, mark);
+}
+
+/* candidates [n, beam_size] of all rows: together, or sentence by sentence where each has its own list. */
+static struct beam_candidate *score_rows(struct search *search, const real *hidden, int n)
+{
+    size_t d = (size_t)search->net->config->d_model, k = (size_t)search->options->beam_size;
+    struct beam_candidate *candidates = ARENA_TAKE(search->run->arena, struct beam_candidate, (size_t)n * k);
+    const struct candidate_row *rows = list_rows(search, n);
+    if (search->options->shortlist == NULL)
+        score_part(candidates, hidden, rows, n, &search->net->unembed, search);
+    for (int i = 0, row = 0; i < search->n_live && search->options->shortlist != NULL; i++) {
+        const struct live_sentence *live = &search->live[i];
+        score_part(candidates + (size_t)row * k, hidden + (size_t)row * d, rows + row, live->beam.n_live,
+                   &live->unembed, search);
+        row += live->beam.n_live;
     }
     return candidates;
 }

@@ -7,6 +7,7 @@
 #define TFM_DECODE_SEARCH_H
 
 #include "decode/candidates.h"
+#include "model/shortlist.h"
 
 struct search_options {
     int beam_size, n_best; /* 1 <= n_best <= beam_size; equal when tokens are drawn: so many samples */
@@ -15,6 +16,7 @@ struct search_options {
     bool align; /* keep the attention paid to the source, in layer align_layer, the mean of its heads */
     int align_layer;
     struct candidate_options candidates; /* its n is set to the beam size */
+    const struct shortlist *shortlist;   /* what may come in a sentence's translation; NULL: anything */
 };
 
 struct search_hypothesis {
@@ -45,6 +47,9 @@ size_t search_scratch_base(const struct search_options *options, const struct ne
 size_t search_scratch(const struct search_options *options, const struct net *net, int n_pieces,
                       int n_forced);
 size_t search_results(const struct search_options *options, int n_pieces, int n_forced);
+/* The part of search_scratch that grows less than the pieces do: of a shortlist. */
+size_t search_list_scratch(const struct search_options *options, const struct net *net, int n_pieces,
+                           int n_forced);
 
 /* Translates the n sentences of a batch. Scratch comes from the run's arena and is given back; hypotheses
  * are taken from `results`. The net must be packed. */

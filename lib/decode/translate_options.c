@@ -29,6 +29,7 @@ void tfm_translate_options_init(struct tfm_translate_options *options)
         .sampling_top_p = 0.9f,
         .temperature = 1,
         .seed = 1,
+        .shortlist = "auto",
         .mini_batch = 64,
     };
 }

@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "decode/worker.h"
@@ -100,7 +101,8 @@ static enum tfm_status translator_init(struct tfm_translator *t, struct tfm_erro
 
 enum tfm_status translator_new(struct tfm_translator **translator, const struct net *net,
                                const struct spm *source, const struct spm *target, const struct kern *kern,
-                               const struct tfm_translate_options *options, struct tfm_error *err)
+                               const struct tfm_translate_options *options,
+                               const struct shortlist *shortlist, struct tfm_error *err)
 {
     *translator = NULL;
     TRY(translate_options_check(options, net->config, err));
@@ -113,6 +115,7 @@ enum tfm_status translator_new(struct tfm_translator **translator, const struct 
     t->kern = kern;
     t->options = *options;
     translate_options_search(&t->search, options, net->config);
+    t->search.shortlist = shortlist;
     enum tfm_status status = translator_init(t, err);
     if (status != TFM_OK) {
         tfm_translator_free(t);
@@ -120,6 +123,24 @@ enum tfm_status translator_new(struct tfm_translator **translator, const struct 
     }
     *translator = t;
     return TFM_OK;
+}
+
+/* What is drawn is drawn from all of the model's distribution. */
+static enum tfm_status open_shortlist(struct shortlist **shortlist, const struct tfm_model *model,
+                                      const struct tfm_translate_options *options, struct tfm_error *err)
+{
+    const char *name = options->shortlist;
+    struct str path = { 0 };
+    *shortlist = NULL;
+    if (name == NULL || strcmp(name, "off") == 0 || options->output_sampling != TFM_SAMPLING_NONE)
+        return TFM_OK;
+    if (strcmp(name, "auto") != 0)
+        return shortlist_read(shortlist, name, model->source, model->target, err);
+    enum tfm_status status = path_join(&path, model->folder, SHORTLIST_FILE, err);
+    if (status == TFM_OK && file_exists(path.data))
+        status = shortlist_read(shortlist, path.data, model->source, model->target, err);
+    str_release(&path);
+    return status;
 }
 
 enum tfm_status tfm_translator_new(struct tfm_translator **translator, const struct tfm_model *model,
@@ -132,7 +153,16 @@ enum tfm_status tfm_translator_new(struct tfm_translator **translator, const str
             "%s: the weights %s are not all finite numbers, so the model cannot translate: get it anew, "
             "or see with tfm inspect what it holds",
             model->folder, model->broken->name);
-    return translator_new(translator, &model->net, model->source, model->target, model->kern, options, err);
+    struct shortlist *shortlist;
+    TRY(translate_options_check(options, &model->config, err));
+    TRY(open_shortlist(&shortlist, model, options, err));
+    enum tfm_status status = translator_new(translator, &model->net, model->source, model->target, model->kern,
+                                            options, shortlist, err);
+    if (status == TFM_OK)
+        (*translator)->shortlist = shortlist;
+    else
+        shortlist_free(shortlist);
+    return status;
 }
 
 void tfm_translator_free(struct tfm_translator *t)
@@ -150,6 +180,7 @@ void tfm_translator_free(struct tfm_translator *t)
     mem_free(t->lines);
     mem_free(t->translations);
     plan_release(&t->plan);
+    shortlist_free(t->shortlist);
     mem_free(t);
 }
 
@@ -258,7 +289,10 @@ static void translate_batch(void *arg, int i, int w)
     struct tfm_translator *t = arg;
     struct worker *worker = &t->workers[w];
     struct run run = { .arena = &worker->scratch, .kern = t->kern };
-    search_batch(t->plan.batches[i].sentences, t->plan.batches[i].n, &t->search, t->net, &worker->kept, &run);
+    struct search_options search = t->search;
+    if (t->is_scoring) /* a score is the model's, of any target */
+        search.shortlist = NULL;
+    search_batch(t->plan.batches[i].sentences, t->plan.batches[i].n, &search, t->net, &worker->kept, &run);
 }
 
 /* ---- the call ---- */

@@ -10,8 +10,10 @@
 
 enum tfm_status translator_new(struct tfm_translator **translator, const struct net *net,
                                const struct spm *source, const struct spm *target, const struct kern *kern,
-                               const struct tfm_translate_options *options, struct tfm_error *err);
-/* then tfm_translate, tfm_score and tfm_translator_free (tfm.h) */
+                               const struct tfm_translate_options *options, const struct shortlist *shortlist,
+                               struct tfm_error *err);
+/* A shortlist, or NULL, is for translating and not for scoring.
+ * Then tfm_translate, tfm_score and tfm_translator_free (tfm.h) */
 
 /* translate_options.c */
 enum tfm_status translate_options_check(const struct tfm_translate_options *options,

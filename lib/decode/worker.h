@@ -22,6 +22,7 @@ struct tfm_translator {
     const struct net *net;
     const struct spm *source, *target;
     const struct kern *kern;
+    struct shortlist *shortlist; /* read by this translator, or NULL */
     struct tfm_translate_options options;
     struct search_options search;
     struct pool *pool;

@@ -16,6 +16,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "model/shortlist.h"
 #include "train/train_options.h"
 
 struct conversion {
@@ -55,7 +56,7 @@ static const char *base_name(const char *path)
 
 static bool is_model_file(const char *name)
 {
-    static const char *const names[] = { MODEL_CONFIG, MODEL_WEIGHTS, MODEL_PLAIN_WEIGHTS };
+    static const char *const names[] = { MODEL_CONFIG, MODEL_WEIGHTS, MODEL_PLAIN_WEIGHTS, SHORTLIST_FILE };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(name, names[i]) == 0)
             return true;
@@ -285,6 +286,22 @@ static enum tfm_status describe(struct conversion *c, enum tensor_type type, str
 
 /* ---- writing ---- */
 
+/* A shortlist is of the vocabularies, whatever the weights are. */
+static enum tfm_status copy_shortlist(const struct conversion *c, struct str *path, struct tfm_error *err)
+{
+    char *data;
+    size_t size;
+    TRY(path_join(path, c->inputs[0].model, SHORTLIST_FILE, err));
+    if (!file_exists(path->data))
+        return TFM_OK;
+    TRY(file_read(path->data, &data, &size, err));
+    enum tfm_status status = path_join(path, c->temporary.data, SHORTLIST_FILE, err);
+    if (status == TFM_OK)
+        status = file_write(path->data, data, size, err);
+    mem_free(data);
+    return status;
+}
+
 static enum tfm_status write_folder(struct conversion *c, struct str *path, struct tfm_error *err)
 {
     const char *folder = c->temporary.data;
@@ -301,6 +318,7 @@ static enum tfm_status write_folder(struct conversion *c, struct str *path, stru
         TRY(path_join(path, folder, convert_input_vocabulary(i), err));
         TRY(file_write(path->data, v->file[i].data, v->file[i].size, err));
     }
+    TRY(copy_shortlist(c, path, err));
     TRY(check_stop(c, err));
     TRY(model_write(folder, &c->config, c->training, &c->params, c->block, type, c->options->plain, c->pool,
                     err));

@@ -17,7 +17,7 @@ same "tfm help is tfm -h" "$dir/out" "$dir/help"
 run 0 "tfm --version" "$tfm" --version
 is "the version is that of tfm.h" "$(cat "$dir/out")" \
     "tfm $(sed -n 's/^#define TFM_VERSION "\(.*\)"/\1/p' lib/tfm.h)"
-for command in train translate score inspect convert; do
+for command in train translate score shortlist inspect convert; do
     run 0 "tfm $command -h" "$tfm" "$command" -h
     cp "$dir/out" "$dir/help"
     is "tfm $command -h prints nothing on standard error" "$(cat "$dir/err")" ""

@@ -36,7 +36,7 @@ static struct tfm_translator *open_on(const struct tfm_model *model,
 {
     struct tfm_translator *t;
     struct tfm_error err;
-    if (translator_new(&t, &model->net, model->source, model->target, kern, options, &err) != TFM_OK) {
+    if (translator_new(&t, &model->net, model->source, model->target, kern, options, NULL, &err) != TFM_OK) {
         CHECK_STR(err.message, "", "a translator can be made");
         exit(check_done());
     }
