@@ -130,8 +130,6 @@ static enum tfm_status copy_lines(struct spooling *spoolings, int n, volatile co
     enum tfm_status status = TFM_OK;
     for (bool more = true; more && status == TFM_OK;) {
         more = false;
-        if (stop != NULL && *stop != 0)
-            status = err_set(err, TFM_ESTOPPED, "stopped while the corpus was read; nothing was to be saved");
         for (int i = 0; i < n && status == TFM_OK; i++) {
             struct spooling *s = &spoolings[i];
             if (s->reader == NULL || !s->more)
@@ -143,6 +141,9 @@ static enum tfm_status copy_lines(struct spooling *spoolings, int n, volatile co
                 status = file_add(s->writer, "\n", 1, err);
             more = more || s->more;
         }
+        /* Also where that is why a command ended, which ^C tells to end as well. */
+        if (status == TFM_OK && stop != NULL && *stop != 0)
+            status = err_set(err, TFM_ESTOPPED, "stopped while the corpus was read; nothing was to be saved");
     }
     str_release(&line);
     return status;

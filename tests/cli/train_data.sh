@@ -163,6 +163,10 @@ has "its status is told" "$dir/err" "exit 5 |\" failed with exit status 5"
 untrained "a command that fails" "$dir/x"
 check "and none of its text is kept" test ! -e "$dir/x/checkpoints/corpus-1.source"
 
+# shellcheck disable=SC2016 # the command's own
+train 130 "a signal that ends a command too, as ^C does" "$dir/x" -t 'kill -INT $PPID; kill -INT $$ |' "$de"
+has "is a stop" "$dir/err" "stopped while the corpus was read"
+
 gzip -c "$de" >"$dir/de.gz"
 train 0 "gzip files" "$dir/s4" -t "$dir/en.gz" "$dir/de.gz" --after 3u
 is "leave no text behind" "$(ls "$dir/s4/checkpoints")" "$(printf 'checkpoint-3\nlast')"
