@@ -24,7 +24,7 @@ static const struct option_spec options[] = {
       .help = "write the mean of the weights of all models IN, which must be alike" },
     { .name = "smoothed", FIELD(options.smoothed),
       .help = "with --average, take the smoothed weights of checkpoints rather than the raw ones" },
-    { .name = "precision", FIELD(precision), .argument = "fp32|fp16",
+    { .name = "precision", FIELD(precision), .argument = "fp32|fp16|int8",
       .standard = "that of IN; fp16 for checkpoints", .help = "bits of each weight on disk" },
     { .name = "plain", FIELD(options.plain), .help = "write weights.safetensors, not compressed" },
     { .name = "force", .letter = 'f', FIELD(options.force), .help = "replace the model in the folder OUT" },
@@ -67,7 +67,9 @@ int cmd_convert(int argc, char **argv)
     o->n_inputs = (size_t)n - 1;
     o->output = argv[n];
     if (args.precision != NULL)
-        o->precision = strcmp(args.precision, "fp32") == 0 ? TFM_PRECISION_FP32 : TFM_PRECISION_FP16;
+        o->precision = strcmp(args.precision, "fp32") == 0   ? TFM_PRECISION_FP32
+                       : strcmp(args.precision, "fp16") == 0 ? TFM_PRECISION_FP16
+                                                             : TFM_PRECISION_INT8;
     o->stop = &stop_signal;
 
     struct tfm_error err;

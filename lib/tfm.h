@@ -90,8 +90,20 @@ TFM_API const char *tfm_cpu(void); /* the tier in use */
 
 struct tfm_model;
 
+enum tfm_precision { /* of weights */
+    TFM_PRECISION_KEEP, /* as they are */
+    TFM_PRECISION_FP32,
+    TFM_PRECISION_FP16, /* on disk only */
+    TFM_PRECISION_INT8, /* matrices in whole numbers with a scale for each row; faster, and near to fp32 */
+};
+
 /* Opens a model folder (see tfm-model(5)). The model is read-only from then on. */
 TFM_API enum tfm_status tfm_model_open(struct tfm_model **model, const char *folder, struct tfm_error *err);
+/* The same, and chooses what it multiplies by: INT8 quantises weights in floats, FP32 turns whole numbers into
+ * floats; KEEP is what tfm_model_open does: INT8 where the weights are that on disk, else FP32. */
+TFM_API enum tfm_status tfm_model_open_as(struct tfm_model **model, const char *folder,
+                                          enum tfm_precision precision, struct tfm_error *err);
+TFM_API enum tfm_precision tfm_model_precision(const struct tfm_model *model); /* FP32 or INT8 */
 TFM_API void tfm_model_free(struct tfm_model *model);
 
 /* The piece with this id in the target vocabulary, U+2581 standing for a space; NULL when there is none. */
@@ -386,12 +398,6 @@ TFM_API enum tfm_status tfm_train(const struct tfm_train_options *options, struc
 
 /* ---- other forms of a model ---- */
 
-enum tfm_precision {
-    TFM_PRECISION_KEEP, /* fp32 where a model folder given has it, else fp16 */
-    TFM_PRECISION_FP32,
-    TFM_PRECISION_FP16,
-};
-
 struct tfm_convert_options {
     const char *const *inputs;    /* [n_inputs] model folders, or checkpoints in a training's checkpoints/ */
     size_t n_inputs;              /* one; or some, with average */
@@ -401,7 +407,8 @@ struct tfm_convert_options {
     bool smoothed;                /* take the running mean of a checkpoint's weights. Without it: of a single
                                      checkpoint what the training would export, for a mean the weights
                                      themselves. Default false */
-    enum tfm_precision precision; /* of the weights on disk. Default TFM_PRECISION_KEEP */
+    enum tfm_precision precision; /* of the weights on disk. Default TFM_PRECISION_KEEP: fp32 where a model
+                                     folder given has it, else int8 where one has that, else fp16 */
     bool plain;                   /* write weights.safetensors, not compressed. Default false */
     bool force;                   /* a model in `output` is replaced, if nothing else is there. Default false */
     volatile const int *stop;     /* a number stored here ends the work, nothing written: TFM_ESTOPPED */

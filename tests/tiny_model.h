@@ -115,4 +115,16 @@ static inline struct tfm_model *tiny_open(const char *name, const struct tiny_op
     return model;
 }
 
+/* All weights of a model as one block. */
+static inline real *tiny_values(const struct tfm_model *model)
+{
+    struct tfm_error err;
+    real *values = mem_alloc(model->params.size * sizeof(real), &err);
+    if (values == NULL)
+        exit(1);
+    for (int i = 0; i < model->params.n; i++)
+        model_values(values + model->params.list[i].offset, model, i);
+    return values;
+}
+
 #endif

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/mem.h"
 #include "inspect/out.h"
 #include "model/model.h"
 
@@ -29,6 +30,7 @@ struct summary {
     json_t *config;                      /* of config.json */
     size_t parameters, encoder, decoder; /* in layers; the rest are embeddings, output bias and final norms */
     size_t memory;                       /* bytes held by an open model */
+    real *values;                        /* of one tensor after the other */
     long long file_sizes[N_FILES];       /* -1 where the folder has none */
 };
 
@@ -57,7 +59,24 @@ static void count_parameters(struct summary *summary, const struct tfm_model *mo
         if (strncmp(param->name, "model.decoder.layers.", 21) == 0)
             summary->decoder += params_count(param);
     }
-    summary->memory = (model->params.size + net_packed_size(&model->net)) * sizeof(real);
+    summary->memory = model_memory(model);
+}
+
+/* Room for the largest tensor. */
+static enum tfm_status take_values(struct summary *summary, struct tfm_error *err)
+{
+    const struct params *params = &summary->model->params;
+    size_t most = 0;
+    for (int i = 0; i < params->n; i++)
+        most = params_count(&params->list[i]) > most ? params_count(&params->list[i]) : most;
+    summary->values = mem_alloc(most * sizeof(real), err);
+    return summary->values != NULL ? TFM_OK : TFM_ENOMEM;
+}
+
+static struct tensor_stats tensor_stats(const struct summary *s, int i)
+{
+    model_values(s->values, s->model, i);
+    return stats_of(s->values, params_count(&s->model->params.list[i]));
 }
 
 static enum tfm_status read_folder(struct summary *summary, const struct tfm_model *model, struct str *path,
@@ -134,8 +153,8 @@ static void text_sizes(FILE *out, const struct summary *s)
     fprintf(out, "\nSize\n");
     fprintf(out, "  parameters          encoder layers %zu, decoder layers %zu, the rest %zu\n", s->encoder,
             s->decoder, s->parameters - s->encoder - s->decoder);
-    fprintf(out, "  in memory           %.1f MiB (weights as F32, and again in the order of translation)\n",
-            (double)s->memory / (1 << 20));
+    fprintf(out, "  in memory           %.1f MiB, matrices as %s\n", (double)s->memory / (1 << 20),
+            s->model->precision == TFM_PRECISION_INT8 ? "I8" : "F32");
     long long sum = 0;
     for (size_t i = 0; i < N_FILES; i++)
         sum += s->file_sizes[i] > 0 ? s->file_sizes[i] : 0;
@@ -147,22 +166,23 @@ static void text_sizes(FILE *out, const struct summary *s)
     }
 }
 
-static void text_tensors(FILE *out, const struct tfm_model *model)
+static void text_tensors(FILE *out, const struct summary *s)
 {
+    const struct tfm_model *model = s->model;
     fprintf(out, "\nTensors (bytes as stored, before compression)\n");
     fprintf(out, "  %-52s %12s %4s %10s %10s %10s %10s %10s\n", "name", "shape", "type", "bytes", "mean",
             "deviation", "min", "max");
     for (int i = 0; i < model->params.n; i++) {
         const struct param *param = &model->params.list[i];
-        struct tensor_stats stats = stats_of(model->block + param->offset, params_count(param));
+        struct tensor_stats stats = tensor_stats(s, i);
         char shape[32];
         if (param->is_vector)
             snprintf(shape, sizeof(shape), "%d", param->cols);
         else
             snprintf(shape, sizeof(shape), "%d x %d", param->rows, param->cols);
         fprintf(out, "  %-52s %12s %4s %10zu %10.4g %10.4g %10.4g %10.4g\n", param->name, shape,
-                safetensors_type_name(model->type), params_count(param) * safetensors_type_size(model->type),
-                stats.mean, stats.deviation, stats.min, stats.max);
+                safetensors_type_name(safetensors_type_of(param, model->type)),
+                safetensors_bytes(param, model->type), stats.mean, stats.deviation, stats.min, stats.max);
     }
 }
 
@@ -174,7 +194,7 @@ static void text_model(FILE *out, const struct summary *s)
     text_vocabularies(out, model);
     text_training(out, model->training);
     text_sizes(out, s);
-    text_tensors(out, model);
+    text_tensors(out, s);
 }
 
 /* ---- JSON: a NULL from any of these, for want of memory, makes the whole NULL ---- */
@@ -184,26 +204,28 @@ static json_t *json_number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-static json_t *json_tensor(const struct param *param, const real *block, enum tensor_type type)
+static json_t *json_tensor(const struct summary *s, int i)
 {
+    const struct param *param = &s->model->params.list[i];
+    enum tensor_type type = s->model->type;
     size_t size = params_count(param);
-    struct tensor_stats stats = stats_of(block + param->offset, size);
+    struct tensor_stats stats = tensor_stats(s, i);
     json_t *shape = json_array();
     if (!param->is_vector)
         json_array_append_new(shape, json_integer(param->rows));
     json_array_append_new(shape, json_integer(param->cols));
     return json_pack("{s:s, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "name", param->name, "shape", shape,
-                     "type", safetensors_type_name(type), "parameters", (json_int_t)size, "bytes",
-                     (json_int_t)(size * safetensors_type_size(type)), "mean", json_number(stats.mean),
-                     "deviation", json_number(stats.deviation), "min", json_number(stats.min), "max",
-                     json_number(stats.max));
+                     "type", safetensors_type_name(safetensors_type_of(param, type)), "parameters",
+                     (json_int_t)size, "bytes", (json_int_t)safetensors_bytes(param, type), "mean",
+                     json_number(stats.mean), "deviation", json_number(stats.deviation), "min",
+                     json_number(stats.min), "max", json_number(stats.max));
 }
 
-static json_t *json_tensors(const struct tfm_model *model)
+static json_t *json_tensors(const struct summary *s)
 {
     json_t *list = json_array();
-    for (int i = 0; i < model->params.n; i++) {
-        json_t *tensor = json_tensor(&model->params.list[i], model->block, model->type);
+    for (int i = 0; i < s->model->params.n; i++) {
+        json_t *tensor = json_tensor(s, i);
         if (json_array_append_new(list, tensor) != 0) {
             json_decref(list);
             return NULL;
@@ -234,10 +256,10 @@ static enum tfm_status json_model(FILE *out, const struct summary *s, struct tfm
                                      spm_size(model->target), "shared", model->source == model->target);
     json_t *parameters = json_pack("{s:I, s:I, s:I}", "total", (json_int_t)s->parameters, "encoder_layers",
                                    (json_int_t)s->encoder, "decoder_layers", (json_int_t)s->decoder);
-    json_t *root =
-        json_pack("{s:o, s:O, s:o, s:o, s:I, s:o, s:o}", "folder", out_string(model->folder), "config",
-                  s->config, "vocabularies", vocabularies, "parameters", parameters, "memory_bytes",
-                  (json_int_t)s->memory, "files", json_files(s), "tensors", json_tensors(model));
+    json_t *root = json_pack("{s:o, s:O, s:o, s:o, s:I, s:o, s:o}", "folder", out_string(model->folder),
+                             "config", s->config, "vocabularies", vocabularies, "parameters", parameters,
+                             "memory_bytes", (json_int_t)s->memory, "files", json_files(s), "tensors",
+                             json_tensors(s));
     if (root == NULL)
         return err_set(err, TFM_ENOMEM, "no memory to describe %s", model->folder);
     json_dumpf(root, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
@@ -272,7 +294,10 @@ enum tfm_status tfm_describe(const struct tfm_model *model, enum tfm_format form
     count_parameters(&summary, model);
     enum tfm_status status = read_folder(&summary, model, &path, err);
     if (status == TFM_OK)
+        status = take_values(&summary, err);
+    if (status == TFM_OK)
         status = write_summary(&summary, format, out, err);
+    mem_free(summary.values);
     json_decref(summary.config);
     str_release(&path);
     return status;

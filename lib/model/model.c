@@ -1,13 +1,14 @@
 /*
  * model.c: opens a model folder. config.json comes first, since it says what all else must be; then the
- * weights (inflated side by side) and the vocabularies are read at the same time, because SentencePiece
- * takes about as long to build its tables as the weights take to inflate. Last, the matrices are packed for
- * translation.
+ * weights (inflated side by side, and packed for translation) and the vocabularies are read at the same
+ * time, because SentencePiece takes about as long to build its tables as the weights take to inflate.
+ * Matrices are held once, as they are multiplied by.
  */
 #include "model/model.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -67,16 +68,41 @@ enum tfm_status model_find_weights(struct str *path, const char *folder, struct 
     return TFM_OK;
 }
 
+/* A row of whole numbers with a weight that was not finite has such a scale. */
+static const struct param *find_broken(const struct params *params, const struct loaded *loaded)
+{
+    if (loaded->block != NULL)
+        return params_find_broken(params, loaded->block);
+    for (int i = 0; i < params->n; i++) {
+        const struct param *param = &params->list[i];
+        size_t n = param->quantisable ? (size_t)param->rows : params_count(param);
+        for (size_t j = 0; j < n; j++) {
+            if (!isfinite(loaded->kept[param->kept_offset + j]))
+                return param;
+        }
+    }
+    return NULL;
+}
+
 static enum tfm_status open_weights(struct tfm_model *model, struct str *path, struct tfm_error *err)
 {
     TRY(model_find_weights(path, model->folder, err));
     struct pool *pool;
+    struct loaded loaded;
     TRY(pool_new(&pool, pool_cores(), err));
     enum tfm_status status =
-        safetensors_open(&model->block, path->data, &model->params, &model->type, pool, err);
+        safetensors_load(&loaded, path->data, &model->params, model->precision, pool, err);
+    model->kept = loaded.kept;
+    model->type = loaded.type;
+    if (status == TFM_OK) {
+        model->precision = loaded.values != NULL ? TFM_PRECISION_INT8 : TFM_PRECISION_FP32;
+        model->broken = find_broken(&model->params, &loaded);
+        params_bind_kept(&model->weights, &model->config, model->kept);
+        net_bind(&model->net, &model->config, &model->weights);
+        status = matrices_pack(&model->matrices, &model->net, &model->params, &loaded, pool, err);
+    }
+    loaded_release_matrices(&loaded);
     pool_free(pool);
-    if (status == TFM_OK)
-        model->broken = params_find_broken(&model->params, model->block);
     return status;
 }
 
@@ -162,18 +188,6 @@ static enum tfm_status open_parts(struct tfm_model *model, struct tfm_error *err
     return TFM_OK;
 }
 
-/* Puts the parts together. */
-static enum tfm_status bind_net(struct tfm_model *model, struct tfm_error *err)
-{
-    params_bind(&model->weights, &model->config, model->block);
-    net_bind(&model->net, &model->config, &model->weights);
-    model->packed = mem_alloc(net_packed_size(&model->net) * sizeof(real), err);
-    if (model->packed == NULL)
-        return TFM_ENOMEM;
-    net_pack(&model->net, model->packed);
-    return TFM_OK;
-}
-
 static enum tfm_status open_folder(struct tfm_model *model, const char *folder, struct tfm_error *err)
 {
     model->folder = mem_strdup(folder, err);
@@ -184,17 +198,21 @@ static enum tfm_status open_folder(struct tfm_model *model, const char *folder, 
     model->kern = kern_for(tier);
     TRY(model_read_config(&model->config, &model->training, folder, err));
     TRY(params_list(&model->params, &model->config, err));
-    TRY(open_parts(model, err));
-    return bind_net(model, err);
+    return open_parts(model, err);
 }
 
-enum tfm_status tfm_model_open(struct tfm_model **model, const char *folder, struct tfm_error *err)
+enum tfm_status tfm_model_open_as(struct tfm_model **model, const char *folder, enum tfm_precision precision,
+                                  struct tfm_error *err)
 {
     assert(folder != NULL);
     *model = NULL;
+    if (precision == TFM_PRECISION_FP16)
+        return err_set(err, TFM_EINVAL,
+                       "weights in fp16 are for the disk only; a model is opened as fp32 or int8");
     struct tfm_model *m = mem_alloc(sizeof(*m), err);
     if (m == NULL)
         return TFM_ENOMEM;
+    m->precision = precision;
     enum tfm_status status = open_folder(m, folder, err);
     if (status != TFM_OK) {
         tfm_model_free(m);
@@ -202,6 +220,11 @@ enum tfm_status tfm_model_open(struct tfm_model **model, const char *folder, str
     }
     *model = m;
     return TFM_OK;
+}
+
+enum tfm_status tfm_model_open(struct tfm_model **model, const char *folder, struct tfm_error *err)
+{
+    return tfm_model_open_as(model, folder, TFM_PRECISION_KEEP, err);
 }
 
 void tfm_model_free(struct tfm_model *model)
@@ -213,10 +236,25 @@ void tfm_model_free(struct tfm_model *model)
     spm_free(model->source);
     json_decref(model->training);
     params_release(&model->params);
-    mem_free(model->packed);
-    mem_free(model->block);
+    matrices_release(&model->matrices);
+    mem_free(model->kept);
     mem_free(model->folder);
     mem_free(model);
+}
+
+enum tfm_precision tfm_model_precision(const struct tfm_model *model)
+{
+    return model->precision;
+}
+
+void model_values(real *values, const struct tfm_model *model, int i)
+{
+    matrices_values(values, &model->matrices, &model->params, i, model->kept);
+}
+
+size_t model_memory(const struct tfm_model *model)
+{
+    return model->matrices.size + model->params.kept_size * sizeof(real);
 }
 
 /* ---- writing ---- */

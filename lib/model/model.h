@@ -5,6 +5,7 @@
 #ifndef TFM_MODEL_MODEL_H
 #define TFM_MODEL_MODEL_H
 
+#include "model/matrices.h"
 #include "model/net.h"
 #include "model/safetensors.h"
 #include "text/spm.h"
@@ -21,18 +22,23 @@ struct tfm_model {
     char *folder;
     struct config config;
     struct params params;
-    real *block;               /* the parameters, row by row */
-    real *packed;              /* the matrices again, in panels for translation */
-    enum tensor_type type;     /* as stored */
-    const struct param *broken; /* the first tensor with a value that is not finite, or NULL */
-    struct weights weights;    /* into block */
-    struct net net;            /* packed */
+    enum tensor_type type;       /* as stored */
+    enum tfm_precision precision; /* as multiplied by: TFM_PRECISION_FP32 or TFM_PRECISION_INT8 */
+    real *kept;                  /* vectors, and the scales of int8 (params_bind_kept) */
+    struct matrices matrices;    /* packed for translation */
+    const struct param *broken;  /* the first tensor with a value that is not finite, or NULL */
+    struct weights weights;      /* into kept */
+    struct net net;              /* packed */
     struct spm *source, *target; /* the same object when there is one vocabulary */
     const struct kern *kern;
     json_t *training;          /* provenance from config.json, or NULL */
 };
 
 /* tfm_model_open and tfm_model_free (tfm.h) are in model.c; the kernels are those of cpu_current. */
+
+/* The values of tensor i of params, unpacked: [rows, cols]. */
+void model_values(real *values, const struct tfm_model *model, int i);
+size_t model_memory(const struct tfm_model *model); /* bytes of all weights */
 
 /* *training is the provenance, or NULL; json_decref it. */
 enum tfm_status model_read_config(struct config *config, json_t **training, const char *folder,

@@ -92,8 +92,6 @@ void net_bind(struct net *net, const struct config *c, const struct weights *w)
         block_bind(&net->decoder[l], c, &w->decoder[l], true, l);
 }
 
-typedef void net_visit(struct linear *l, void *arg);
-
 static void block_each(struct block *b, net_visit *visit, void *arg)
 {
     visit(b->has_ssru ? &b->ssru.forget : &b->self_qkv, arg);
@@ -107,13 +105,12 @@ static void block_each(struct block *b, net_visit *visit, void *arg)
     }
 }
 
-/* Visits every linear of the net; of those that share a matrix only the unembedding. */
-static void net_each(struct net *net, net_visit *visit, void *arg)
+void net_each(struct net *net, net_visit *visit, void *arg)
 {
     visit(&net->unembed, arg);
-    if (net->target_embed.w != net->unembed.w)
+    if (net->config->tie == TFM_TIE_NONE)
         visit(&net->target_embed, arg);
-    if (net->source_embed.w != net->unembed.w)
+    if (net->config->tie != TFM_TIE_ALL)
         visit(&net->source_embed, arg);
     for (int l = 0; l < net->config->encoder_layers; l++)
         block_each(&net->encoder[l], visit, arg);
@@ -142,11 +139,24 @@ size_t net_packed_size(const struct net *net)
     return size;
 }
 
+static void share(struct linear *l, const struct linear *with)
+{
+    l->w = with->w;
+    l->packed = with->packed;
+    l->packed8 = with->packed8;
+    l->scales = with->scales;
+}
+
+void net_share(struct net *net)
+{
+    if (net->config->tie != TFM_TIE_NONE)
+        share(&net->target_embed, &net->unembed);
+    if (net->config->tie == TFM_TIE_ALL)
+        share(&net->source_embed, &net->unembed);
+}
+
 void net_pack(struct net *net, real *packed)
 {
     net_each(net, pack_one, &packed);
-    if (!net->target_embed.packed)
-        net->target_embed.packed = net->unembed.packed;
-    if (!net->source_embed.packed)
-        net->source_embed.packed = net->unembed.packed;
+    net_share(net);
 }

@@ -27,4 +27,10 @@ void net_bind(struct net *net, const struct config *config, const struct weights
 size_t net_packed_size(const struct net *net);
 void net_pack(struct net *net, real *packed);
 
+/* Visits every linear of the net; of those that share a matrix only the unembedding. */
+typedef void net_visit(struct linear *l, void *arg);
+void net_each(struct net *net, net_visit *visit, void *arg);
+/* Gives the other linears that share the unembedding's matrix its packed form, when that was packed. */
+void net_share(struct net *net);
+
 #endif

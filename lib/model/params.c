@@ -18,8 +18,8 @@
 struct walk {
     struct param *list; /* filled in, or NULL: only counted */
     int n;
-    size_t size;     /* reals up to here */
-    real *block;     /* what fields point into */
+    size_t size, kept_size; /* reals up to here */
+    real *block, *kept;     /* what fields point into: one of them, or none */
     char prefix[40]; /* of the names of this layer */
 };
 
@@ -38,13 +38,17 @@ static void walk_param(struct walk *walk, real **field, bool is_present, const c
         param->cols = cols;
         param->is_vector = init == INIT_ZERO || init == INIT_ONE;
         param->offset = walk->size;
+        param->kept_offset = walk->kept_size;
         param->init = init;
         param->quantisable = quantisable;
     }
     if (walk->block != NULL)
         *field = walk->block + walk->size;
+    if (walk->kept != NULL)
+        *field = walk->kept + walk->kept_size;
     walk->n++;
     walk->size += (size_t)rows * (size_t)cols;
+    walk->kept_size += (size_t)rows * (quantisable ? 1 : (size_t)cols);
 }
 
 #define PARAM(group, ...) PARAM_##group(__VA_ARGS__)
@@ -106,7 +110,7 @@ enum tfm_status params_list(struct params *params, const struct config *config, 
         return TFM_ENOMEM;
     walk = (struct walk){ .list = list };
     walk_all(&walk, &unused, config);
-    *params = (struct params){ .list = list, .n = walk.n, .size = walk.size };
+    *params = (struct params){ .list = list, .n = walk.n, .size = walk.size, .kept_size = walk.kept_size };
     return TFM_OK;
 }
 
@@ -120,6 +124,13 @@ void params_bind(struct weights *weights, const struct config *config, real *blo
 {
     *weights = (struct weights){ 0 };
     struct walk walk = { .block = block };
+    walk_all(&walk, weights, config);
+}
+
+void params_bind_kept(struct weights *weights, const struct config *config, real *kept)
+{
+    *weights = (struct weights){ 0 };
+    struct walk walk = { .kept = kept };
     walk_all(&walk, weights, config);
 }
 

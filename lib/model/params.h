@@ -16,6 +16,7 @@ struct param {
     int rows, cols;     /* a vector has rows 1 */
     bool is_vector;
     size_t offset;      /* reals from the start of the block */
+    size_t kept_offset; /* ... of a block of what is kept beside packed matrices */
     enum param_init init;
     bool quantisable;
 };
@@ -29,6 +30,7 @@ struct params {
     struct param *list;
     int n;
     size_t size; /* reals in a block */
+    size_t kept_size;
 };
 
 /* Pointers into a block; those a configuration has no tensor for are NULL. A layer of the encoder has no
@@ -57,6 +59,9 @@ struct weights {
 enum tfm_status params_list(struct params *params, const struct config *config, struct tfm_error *err);
 void params_release(struct params *params);
 void params_bind(struct weights *weights, const struct config *config, real *block);
+/* The same for a block of kept_size reals, which has vectors as they are and, in place of a quantisable
+ * matrix, a scale for each of its rows: that is where the matrix's pointer points. */
+void params_bind_kept(struct weights *weights, const struct config *config, real *kept);
 const struct param *params_find(const struct params *params, const char *name); /* NULL: none */
 /* The first tensor of a block that holds a NaN or an infinity; NULL: none, as there is no block. */
 const struct param *params_find_broken(const struct params *params, const real *block);

@@ -1,9 +1,9 @@
 /*
- * safetensors.c: a block of parameters as a safetensors file (8 bytes of header length, a JSON header, the
- * data without gaps), plain or inside gzip. A file read may come from anywhere: every length, offset, shape
- * and name is proved against the file's size and the table of parameters before memory is taken for the
- * weights. A plain file is mapped rather than read. Numbers are little-endian, on disk and here. Format:
- * github.com/huggingface/safetensors, README.
+ * safetensors.c: parameters from a safetensors file (8 bytes of header length, a JSON header, the data
+ * without gaps), plain or inside gzip; safetensors_write.c writes them. A file read may come from anywhere:
+ * every length, offset, shape and name is proved against the file's size and the table of parameters before
+ * memory is taken for the weights. A plain file is mapped rather than read. Numbers are little-endian, on
+ * disk and here. Format: github.com/huggingface/safetensors, README.
  */
 #include "model/safetensors.h"
 
@@ -19,19 +19,18 @@
 #include "base/gzip.h"
 #include "base/mem.h"
 #include "num/f16.h"
+#include "num/int8.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied between file and memory");
 
 #define LENGTH_SIZE 8
-#define ALIGNMENT 8          /* of the data in the file */
-#define MAX_HEADER 100000000 /* the format's own limit */
-#define F16_MAX 65504.0
-#define CHUNK 1024 /* numbers converted at a time */
+#define MAX_HEADER  100000000 /* the format's own limit */
+#define CHUNK       1024      /* numbers converted at a time */
 
 static const struct {
     const char *name;
     size_t size;
-} types[] = { [TENSOR_F32] = { "F32", 4 }, [TENSOR_F16] = { "F16", 2 } };
+} types[] = { [TENSOR_F32] = { "F32", 4 }, [TENSOR_F16] = { "F16", 2 }, [TENSOR_I8] = { "I8", 1 } };
 
 const char *safetensors_type_name(enum tensor_type type)
 {
@@ -43,116 +42,29 @@ size_t safetensors_type_size(enum tensor_type type)
     return types[type].size;
 }
 
+enum tensor_type safetensors_type_of(const struct param *param, enum tensor_type type)
+{
+    return type == TENSOR_I8 && !param->quantisable ? TENSOR_F32 : type;
+}
+
+size_t safetensors_bytes(const struct param *param, enum tensor_type type)
+{
+    type = safetensors_type_of(param, type);
+    return params_count(param) * types[type].size +
+           (type == TENSOR_I8 ? (size_t)param->rows * sizeof(float) : 0);
+}
+
 static bool is_gzip(const char *path)
 {
     size_t len = strlen(path);
     return len > 3 && strcmp(path + len - 3, ".gz") == 0;
 }
 
-/* ---- writing ---- */
-
-/* The length, the JSON and spaces up to where the data begins. */
-static enum tfm_status make_header(struct str *header, const struct params *params, enum tensor_type type,
-                                   struct tfm_error *err)
-{
-    static const char no_length[LENGTH_SIZE];
-    TRY(str_add(header, no_length, LENGTH_SIZE, err));
-    size_t begin = 0;
-    for (int i = 0; i < params->n; i++) {
-        const struct param *param = &params->list[i];
-        size_t end = begin + params_count(param) * types[type].size;
-        /* The names of params.def need no quoting. */
-        TRY(str_printf(header, err, "%c\"%s\":{\"dtype\":\"%s\",\"shape\":[", i == 0 ? '{' : ',', param->name,
-                       types[type].name));
-        if (!param->is_vector)
-            TRY(str_printf(header, err, "%d,", param->rows));
-        TRY(str_printf(header, err, "%d],\"data_offsets\":[%zu,%zu]}", param->cols, begin, end));
-        begin = end;
-    }
-    TRY(str_add(header, "}", 1, err));
-    while (header->len % ALIGNMENT != 0)
-        TRY(str_add(header, " ", 1, err));
-    uint64_t length = header->len - LENGTH_SIZE;
-    memcpy(header->data, &length, LENGTH_SIZE);
-    return TFM_OK;
-}
-
-struct writing {
-    const struct params *params;
-    const real *block;
-    enum tensor_type type;
-    char *data;
-};
-
-static void write_task(void *arg, int i, int worker)
-{
-    (void)worker;
-    const struct writing *w = arg;
-    const struct param *param = &w->params->list[i];
-    const real *x = w->block + param->offset;
-    char *y = w->data + param->offset * types[w->type].size;
-    float values[CHUNK];
-    uint16_t halves[CHUNK];
-    for (size_t left = params_count(param), n; left > 0; left -= n) {
-        n = left < CHUNK ? left : CHUNK;
-        for (size_t j = 0; j < n; j++)
-            values[j] = (float)x[j];
-        if (w->type == TENSOR_F16)
-            f16_encode(halves, values, n);
-        memcpy(y, w->type == TENSOR_F16 ? (const void *)halves : values, n * types[w->type].size);
-        x += n;
-        y += n * types[w->type].size;
-    }
-}
-
-/* A value that F16 would turn into infinity must not get lost in silence. */
-static enum tfm_status check_range(const char *path, const struct params *params, const real *block,
-                                   struct tfm_error *err)
-{
-    for (int i = 0; i < params->n; i++) {
-        const struct param *param = &params->list[i];
-        for (size_t j = 0; j < params_count(param); j++) {
-            double value = (double)block[param->offset + j];
-            if (!(fabs(value) <= F16_MAX))
-                return err_set(err, TFM_EINVAL,
-                               "%s: tensor %s holds %g, beyond the %g of F16; write the weights as F32", path,
-                               param->name, value, F16_MAX);
-        }
-    }
-    return TFM_OK;
-}
-
-enum tfm_status safetensors_write(const char *path, const struct params *params, const real *block,
-                                  enum tensor_type type, struct pool *pool, struct tfm_error *err)
-{
-    if (type == TENSOR_F16)
-        TRY(check_range(path, params, block, err));
-    struct str header = { 0 };
-    enum tfm_status status = make_header(&header, params, type, err);
-    char *file = NULL;
-    if (status == TFM_OK) {
-        size_t size = header.len + params->size * types[type].size;
-        file = mem_alloc(size, err);
-        status = file != NULL ? TFM_OK : TFM_ENOMEM;
-        if (file != NULL) {
-            memcpy(file, header.data, header.len);
-            struct writing w = { params, block, type, file + header.len };
-            pool_run(pool, params->n, write_task, &w);
-            status = is_gzip(path) ? gzip_write(path, file, size, header.len, pool, err)
-                                   : file_write(path, file, size, err);
-        }
-    }
-    mem_free(file);
-    str_release(&header);
-    return status;
-}
-
-/* ---- reading ---- */
-
 struct stored { /* a tensor as the file has it */
     const struct param *param;
     enum tensor_type type;
     size_t begin, end; /* bytes of the data */
+    size_t scales;     /* where those of an I8 begin */
 };
 
 struct reading {
@@ -163,8 +75,14 @@ struct reading {
     bool is_mapped;
     const char *data; /* behind the header */
     size_t data_size;
-    struct stored *stored; /* [params->n] */
-    real *block;
+    struct stored *stored; /* [params->n], and then their scales, where there are some */
+    int n_stored;
+    struct param *scales; /* [params->n] as parameters */
+    real *block;          /* into which is read, or NULL and ... */
+    int8_t *values;       /* ... whole numbers and ... */
+    real *kept;           /* ... scales and vectors */
+    real *rows;           /* a row for each worker */
+    size_t row_size;
 };
 
 static enum tfm_status map_file(struct reading *r, struct tfm_error *err)
@@ -199,6 +117,8 @@ static void reading_release(struct reading *r)
     else
         mem_free(r->file);
     mem_free(r->stored);
+    mem_free(r->scales);
+    mem_free(r->rows);
 }
 
 static enum tfm_status read_header(json_t **root, struct reading *r, struct tfm_error *err)
@@ -253,24 +173,31 @@ static enum tfm_status refuse_shape(const json_t *shape, const struct param *par
     return status;
 }
 
+static bool is_scale(const struct param *param, const struct reading *r)
+{
+    return param >= r->scales && param < r->scales + r->params->n;
+}
+
 static enum tfm_status read_type(enum tensor_type *type, const json_t *entry, const struct param *param,
-                                 const char *path, struct tfm_error *err)
+                                 const struct reading *r, struct tfm_error *err)
 {
     const char *found = json_string_value(json_object_get(entry, "dtype"));
-    for (int i = 0; found != NULL && i < (int)(sizeof(types) / sizeof(types[0])); i++) {
+    int n_allowed = is_scale(param, r) ? TENSOR_F32 + 1 : param->quantisable ? TENSOR_I8 + 1 : TENSOR_F16 + 1;
+    for (int i = 0; found != NULL && i < n_allowed; i++) {
         if (strcmp(found, types[i].name) == 0) {
             *type = (enum tensor_type)i;
             return TFM_OK;
         }
     }
-    return err_set(err, TFM_EFORMAT, "%s: tensor %s has the dtype %.20s, expected F32 or F16", path,
-                   param->name, found != NULL ? found : "(none)");
+    static const char *const allowed[] = { "F32", "F32 or F16", "F32, F16 or I8" };
+    return err_set(err, TFM_EFORMAT, "%s: tensor %s has the dtype %.20s, expected %s", r->path, param->name,
+                   found != NULL ? found : "(none)", allowed[n_allowed - 1]);
 }
 
 static enum tfm_status read_entry(struct stored *stored, const json_t *entry, const struct param *param,
                                   const struct reading *r, struct tfm_error *err)
 {
-    TRY(read_type(&stored->type, entry, param, r->path, err));
+    TRY(read_type(&stored->type, entry, param, r, err));
     const json_t *shape = json_object_get(entry, "shape");
     if (!is_shape_of(shape, param))
         return refuse_shape(shape, param, r->path, err);
@@ -295,6 +222,42 @@ static enum tfm_status read_entry(struct stored *stored, const json_t *entry, co
     return TFM_OK;
 }
 
+/* A tensor of the model, or the scales of one of its matrices. */
+static const struct param *find_entry(const struct reading *r, const char *name)
+{
+    const struct param *param = params_find(r->params, name);
+    for (int i = 0; i < r->params->n && param == NULL; i++) {
+        if (r->params->list[i].quantisable && strcmp(r->scales[i].name, name) == 0)
+            param = &r->scales[i];
+    }
+    return param;
+}
+
+/* A matrix in I8 has its scales, and no other has some. */
+static enum tfm_status pair_scales(struct reading *r, struct tfm_error *err)
+{
+    int n = r->params->n;
+    r->n_stored = n;
+    for (int i = 0; i < n; i++) {
+        struct stored *tensor = &r->stored[i], *scales = &r->stored[n + i];
+        if (tensor->param == NULL)
+            return err_set(err, TFM_EFORMAT,
+                           "%s: tensor %s of the model that config.json describes is missing", r->path,
+                           r->params->list[i].name);
+        bool is_int8 = tensor->type == TENSOR_I8;
+        if (is_int8 && scales->param == NULL)
+            return err_set(err, TFM_EFORMAT, "%s: tensor %s of I8 has no scales: %s is missing", r->path,
+                           tensor->param->name, r->scales[i].name);
+        if (!is_int8 && scales->param != NULL)
+            return err_set(err, TFM_EFORMAT, "%s: there is a tensor %s, but %s has the dtype %s, expected I8",
+                           r->path, scales->param->name, tensor->param->name, types[tensor->type].name);
+        tensor->scales = scales->begin;
+        if (is_int8)
+            r->stored[r->n_stored++] = *scales; /* not beyond this one: they close up */
+    }
+    return TFM_OK;
+}
+
 /* Every entry of the header is a tensor of the model, and none is missing. */
 static enum tfm_status read_entries(struct reading *r, json_t *root, struct tfm_error *err)
 {
@@ -302,21 +265,36 @@ static enum tfm_status read_entries(struct reading *r, json_t *root, struct tfm_
         return err_set(err, TFM_EFORMAT, "%s: the header should be a JSON object", r->path);
     const char *name;
     json_t *entry;
-    json_object_foreach (root, name, entry) {
+    json_object_foreach(root, name, entry)
+    {
         if (strcmp(name, "__metadata__") == 0)
             continue;
-        const struct param *param = params_find(r->params, name);
+        const struct param *param = find_entry(r, name);
         if (param == NULL)
             return err_set(err, TFM_EFORMAT,
                            "%s: tensor %.100s has no place in the model that config.json describes", r->path,
                            name);
-        TRY(read_entry(&r->stored[param - r->params->list], entry, param, r, err));
+        ptrdiff_t at = is_scale(param, r) ? r->params->n + (param - r->scales) : param - r->params->list;
+        TRY(read_entry(&r->stored[at], entry, param, r, err));
     }
-    for (int i = 0; i < r->params->n; i++) {
-        if (r->stored[i].param == NULL)
-            return err_set(err, TFM_EFORMAT,
-                           "%s: tensor %s of the model that config.json describes is missing", r->path,
-                           r->params->list[i].name);
+    return pair_scales(r, err);
+}
+
+/* Scales are numbers from 0 on, and whole numbers stay within +-127. */
+static enum tfm_status check_int8(const struct reading *r, struct tfm_error *err)
+{
+    for (int i = 0; i < r->n_stored; i++) {
+        const struct stored *s = &r->stored[i];
+        if (s->type == TENSOR_I8 && memchr(r->data + s->begin, 0x80, s->end - s->begin) != NULL)
+            return err_set(err, TFM_EFORMAT, "%s: tensor %s holds -128, expected numbers from -127 to 127",
+                           r->path, s->param->name);
+        for (int row = 0; is_scale(s->param, r) && row < s->param->cols; row++) {
+            float scale;
+            memcpy(&scale, r->data + s->begin + (size_t)row * sizeof(scale), sizeof(scale));
+            if (!(scale >= 0 && isfinite(scale)))
+                return err_set(err, TFM_EFORMAT, "%s: tensor %s holds %g, expected finite numbers from 0 on",
+                               r->path, s->param->name, (double)scale);
+        }
     }
     return TFM_OK;
 }
@@ -330,9 +308,9 @@ static int compare_begin(const void *a, const void *b)
 /* The tensors cover the data, each byte once. */
 static enum tfm_status check_layout(struct reading *r, struct tfm_error *err)
 {
-    qsort(r->stored, (size_t)r->params->n, sizeof(*r->stored), compare_begin);
+    qsort(r->stored, (size_t)r->n_stored, sizeof(*r->stored), compare_begin);
     size_t at = 0;
-    for (int i = 0; i < r->params->n; i++) {
+    for (int i = 0; i < r->n_stored; i++) {
         const struct stored *s = &r->stored[i];
         if (s->begin < at)
             return err_set(err, TFM_EFORMAT, "%s: the tensors %s and %s overlap", r->path, s[-1].param->name,
@@ -345,7 +323,7 @@ static enum tfm_status check_layout(struct reading *r, struct tfm_error *err)
     if (at != r->data_size)
         return err_set(err, TFM_EFORMAT, "%s: %zu bytes at the end belong to no tensor", r->path,
                        r->data_size - at);
-    return TFM_OK;
+    return check_int8(r, err);
 }
 
 /* Brings the file into memory and proves all that it says. reading_release it, also on failure. */
@@ -354,12 +332,19 @@ static enum tfm_status reading_init(struct reading *r, const char *path, const s
 {
     *r = (struct reading){ .path = path, .params = params };
     if (is_gzip(path))
-        TRY(gzip_read(path, LENGTH_SIZE + MAX_HEADER + params->size * sizeof(float), &r->file, &r->size, pool, err));
+        TRY(gzip_read(path, LENGTH_SIZE + MAX_HEADER + params->size * sizeof(float), &r->file, &r->size, pool,
+                      err));
     else
         TRY(map_file(r, err));
-    r->stored = mem_alloc((size_t)params->n * sizeof(*r->stored), err);
-    if (r->stored == NULL)
+    r->stored = mem_alloc(2 * (size_t)params->n * sizeof(*r->stored), err);
+    r->scales = r->stored != NULL ? mem_alloc((size_t)params->n * sizeof(*r->scales), err) : NULL;
+    if (r->scales == NULL)
         return TFM_ENOMEM;
+    for (int i = 0; i < params->n; i++) {
+        struct param *scales = &r->scales[i];
+        *scales = (struct param){ .rows = 1, .cols = params->list[i].rows, .is_vector = true };
+        snprintf(scales->name, sizeof(scales->name), "%.57s" SAFETENSORS_SCALE, params->list[i].name);
+    }
     json_t *root = NULL;
     enum tfm_status status = read_header(&root, r, err);
     if (status == TFM_OK)
@@ -368,36 +353,79 @@ static enum tfm_status reading_init(struct reading *r, const char *path, const s
     return status == TFM_OK ? check_layout(r, err) : status;
 }
 
-static void read_task(void *arg, int i, int worker)
+/* n values from a place in the file, at any address: copied before they are looked at. */
+static void read_floats(real *y, const char *x, enum tensor_type type, size_t n)
 {
-    (void)worker;
-    const struct reading *r = arg;
-    const struct stored *s = &r->stored[i];
-    const char *x = r->data + s->begin; /* at any address: copied before it is looked at */
-    real *y = r->block + s->param->offset;
     float values[CHUNK];
     uint16_t halves[CHUNK];
-    for (size_t left = params_count(s->param), n; left > 0; left -= n) {
+    for (size_t left = n; left > 0; left -= n) {
         n = left < CHUNK ? left : CHUNK;
-        memcpy(s->type == TENSOR_F16 ? (void *)halves : values, x, n * types[s->type].size);
-        if (s->type == TENSOR_F16)
+        memcpy(type == TENSOR_F16 ? (void *)halves : values, x, n * types[type].size);
+        if (type == TENSOR_F16)
             f16_decode(values, halves, n);
         for (size_t j = 0; j < n; j++)
-            y[j] = values[j];
-        x += n * types[s->type].size;
+            y[j] = (real)values[j];
+        x += n * types[type].size;
         y += n;
     }
 }
 
-static void read_values(struct reading *r, enum tensor_type *type, real *block, struct pool *pool)
+/* A tensor as reals. */
+static void read_reals(const struct reading *r, const struct stored *s, real *y)
 {
-    r->block = block;
-    pool_run(pool, r->params->n, read_task, r);
-    *type = TENSOR_F16;
-    for (int i = 0; i < r->params->n; i++) {
-        if (r->stored[i].type == TENSOR_F32)
-            *type = TENSOR_F32;
+    const char *x = r->data + s->begin;
+    if (s->type != TENSOR_I8) {
+        read_floats(y, x, s->type, params_count(s->param));
+        return;
     }
+    const int8_t *q = (const int8_t *)x;
+    for (int row = 0; row < s->param->rows; row++) {
+        real scale;
+        read_floats(&scale, r->data + s->scales + (size_t)row * sizeof(float), TENSOR_F32, 1);
+        for (int j = 0; j < s->param->cols; j++)
+            *y++ = scale * (real)*q++;
+    }
+}
+
+/* A matrix as whole numbers and scales. */
+static void read_int8(const struct reading *r, const struct stored *s, int8_t *values, real *scales,
+                      real *row)
+{
+    size_t cols = (size_t)s->param->cols;
+    const char *x = r->data + s->begin;
+    if (s->type == TENSOR_I8) {
+        memcpy(values, x, params_count(s->param));
+        read_floats(scales, r->data + s->scales, TENSOR_F32, (size_t)s->param->rows);
+        return;
+    }
+    for (int i = 0; i < s->param->rows; i++, x += cols * types[s->type].size, values += cols) {
+        read_floats(row, x, s->type, cols);
+        scales[i] = int8_quantise_row(values, row, s->param->cols);
+    }
+}
+
+static void read_task(void *arg, int i, int worker)
+{
+    const struct reading *r = arg;
+    const struct stored *s = &r->stored[i];
+    if (is_scale(s->param, r))
+        return; /* read with its matrix */
+    if (r->block != NULL)
+        read_reals(r, s, r->block + s->param->offset);
+    else if (s->param->quantisable)
+        read_int8(r, s, r->values + s->param->offset, r->kept + s->param->kept_offset,
+                  r->rows + (size_t)worker * r->row_size);
+    else
+        read_reals(r, s, r->kept + s->param->kept_offset);
+}
+
+/* I8 where any tensor is, else F32 where any is. */
+static enum tensor_type file_type(const struct reading *r)
+{
+    bool has[] = { [TENSOR_F32] = false, [TENSOR_F16] = false, [TENSOR_I8] = false };
+    for (int i = 0; i < r->n_stored; i++)
+        has[r->stored[i].type] = true;
+    return has[TENSOR_I8] ? TENSOR_I8 : has[TENSOR_F32] ? TENSOR_F32 : TENSOR_F16;
 }
 
 enum tfm_status safetensors_read(const char *path, const struct params *params, real *block,
@@ -405,8 +433,11 @@ enum tfm_status safetensors_read(const char *path, const struct params *params, 
 {
     struct reading r;
     enum tfm_status status = reading_init(&r, path, params, pool, err);
-    if (status == TFM_OK)
-        read_values(&r, type, block, pool);
+    if (status == TFM_OK) {
+        r.block = block;
+        *type = file_type(&r);
+        pool_run(pool, r.n_stored, read_task, &r);
+    }
     reading_release(&r);
     return status;
 }
@@ -418,11 +449,77 @@ enum tfm_status safetensors_open(real **block, const char *path, const struct pa
     struct reading r;
     enum tfm_status status = reading_init(&r, path, params, pool, err);
     if (status == TFM_OK) {
-        *block = mem_alloc(params->size * sizeof(real), err);
+        r.block = *block = mem_alloc(params->size * sizeof(real), err);
         status = *block != NULL ? TFM_OK : TFM_ENOMEM;
     }
-    if (status == TFM_OK)
-        read_values(&r, type, *block, pool);
+    if (status == TFM_OK) {
+        *type = file_type(&r);
+        pool_run(pool, r.n_stored, read_task, &r);
+    }
     reading_release(&r);
     return status;
+}
+
+/* ---- for translation ---- */
+
+static enum tfm_status load_int8(struct loaded *loaded, struct reading *r, struct pool *pool,
+                                 struct tfm_error *err)
+{
+    const struct params *params = r->params;
+    for (int i = 0; i < params->n; i++) {
+        size_t cols = (size_t)params->list[i].cols;
+        r->row_size = cols > r->row_size ? cols : r->row_size;
+    }
+    r->values = loaded->values = mem_alloc(params->size, err);
+    r->rows = mem_alloc((size_t)pool_threads(pool) * r->row_size * sizeof(real), err);
+    if (r->values == NULL || r->rows == NULL)
+        return TFM_ENOMEM;
+    r->kept = loaded->kept;
+    pool_run(pool, r->n_stored, read_task, r);
+    return TFM_OK;
+}
+
+static enum tfm_status load_reals(struct loaded *loaded, struct reading *r, struct pool *pool,
+                                  struct tfm_error *err)
+{
+    const struct params *params = r->params;
+    r->block = loaded->block = mem_alloc(params->size * sizeof(real), err);
+    if (r->block == NULL)
+        return TFM_ENOMEM;
+    pool_run(pool, r->n_stored, read_task, r);
+    for (int i = 0; i < params->n; i++) {
+        const struct param *param = &params->list[i];
+        if (!param->quantisable)
+            memcpy(loaded->kept + param->kept_offset, loaded->block + param->offset,
+                   params_count(param) * sizeof(real));
+    }
+    return TFM_OK;
+}
+
+enum tfm_status safetensors_load(struct loaded *loaded, const char *path, const struct params *params,
+                                 enum tfm_precision precision, struct pool *pool, struct tfm_error *err)
+{
+    *loaded = (struct loaded){ 0 };
+    struct reading r;
+    enum tfm_status status = reading_init(&r, path, params, pool, err);
+    if (status == TFM_OK) {
+        loaded->type = file_type(&r);
+        loaded->kept = mem_alloc(params->kept_size * sizeof(real), err);
+        status = loaded->kept != NULL ? TFM_OK : TFM_ENOMEM;
+    }
+    if (precision == TFM_PRECISION_KEEP)
+        precision = loaded->type == TENSOR_I8 ? TFM_PRECISION_INT8 : TFM_PRECISION_FP32;
+    if (status == TFM_OK)
+        status = precision == TFM_PRECISION_INT8 ? load_int8(loaded, &r, pool, err)
+                                                 : load_reals(loaded, &r, pool, err);
+    reading_release(&r);
+    return status;
+}
+
+void loaded_release_matrices(struct loaded *loaded)
+{
+    mem_free(loaded->block);
+    mem_free(loaded->values);
+    loaded->block = NULL;
+    loaded->values = NULL;
 }

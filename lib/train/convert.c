@@ -31,7 +31,7 @@ struct conversion {
     struct pool *pool;
     real *block;
     double *sum;  /* of the blocks so far; NULL where there is one input */
-    bool has_f32; /* an input is a model in F32 */
+    bool has_f32, has_int8; /* an input is a model in F32, in I8 */
 };
 
 void tfm_convert_options_init(struct tfm_convert_options *options)
@@ -183,6 +183,7 @@ static enum tfm_status read_weights(struct conversion *c, struct convert_input *
     else
         TRY(safetensors_read(path->data, &c->params, c->block, &type, c->pool, err));
     c->has_f32 = c->has_f32 || (!input->is_checkpoint && type == TENSOR_F32);
+    c->has_int8 = c->has_int8 || type == TENSOR_I8;
     const struct param *broken = params_find_broken(&c->params, c->block);
     if (broken != NULL)
         return err_set(err, TFM_EFORMAT, "%s: tensor %s holds a value that is not finite", path->data,
@@ -258,9 +259,11 @@ static int add_step(json_t *training, const struct conversion *c, enum tensor_ty
         json_t *name = json_string(base_name(c->inputs[i].folder));
         failed = json_array_append_new(names, name != NULL ? name : json_string("(name not in UTF-8)"));
     }
-    step =
-        json_pack("{s:s, s:s, s:b, s:o}", "tfm", TFM_VERSION, "precision",
-                  type == TENSOR_F16 ? "fp16" : "fp32", "average", (int)(c->options->average), "from", names);
+    static const char *const precisions[] = {
+        [TENSOR_F32] = "fp32", [TENSOR_F16] = "fp16", [TENSOR_I8] = "int8"
+    };
+    step = json_pack("{s:s, s:s, s:b, s:o}", "tfm", TFM_VERSION, "precision", precisions[type], "average",
+                     (int)(c->options->average), "from", names);
     failed = step == NULL || failed;
     if (c->inputs[0].is_checkpoint && !failed)
         failed = json_object_set_new(step, "smoothed", json_boolean(c->inputs[0].is_smoothed));
@@ -302,12 +305,21 @@ static enum tfm_status copy_shortlist(const struct conversion *c, struct str *pa
     return status;
 }
 
+static enum tensor_type output_type(const struct conversion *c)
+{
+    switch (c->options->precision) {
+    case TFM_PRECISION_FP32: return TENSOR_F32;
+    case TFM_PRECISION_FP16: return TENSOR_F16;
+    case TFM_PRECISION_INT8: return TENSOR_I8;
+    case TFM_PRECISION_KEEP: break;
+    }
+    return c->has_f32 ? TENSOR_F32 : c->has_int8 ? TENSOR_I8 : TENSOR_F16;
+}
+
 static enum tfm_status write_folder(struct conversion *c, struct str *path, struct tfm_error *err)
 {
     const char *folder = c->temporary.data;
-    enum tensor_type type = c->has_f32 ? TENSOR_F32 : TENSOR_F16;
-    if (c->options->precision != TFM_PRECISION_KEEP)
-        type = c->options->precision == TFM_PRECISION_FP32 ? TENSOR_F32 : TENSOR_F16;
+    enum tensor_type type = output_type(c);
     TRY(describe(c, type, err));
     TRY(dir_remove(folder, err)); /* of a process that had this number, and was killed */
     TRY(dir_make(folder, err));

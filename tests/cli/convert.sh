@@ -51,6 +51,26 @@ same "the same bytes" "$dir/f32/weights.safetensors.gz" "$dir/f32b/weights.safet
 is "both steps are told" "$(grep -c '"precision": "fp32"' "$dir/f32b/config.json")" 2
 run 0 "and back to 16" convert --precision fp16 "$dir/f32" "$dir/f16"
 same "are the same as before" "$m/weights.safetensors.gz" "$dir/f16/weights.safetensors.gz"
+run 0 "in whole numbers" convert --precision int8 "$m" "$dir/int8"
+has "it says so" "$dir/int8/config.json" '"precision": "int8"'
+run 0 "whole numbers stay whole numbers" convert "$dir/int8" "$dir/int8b"
+same "the same" "$dir/int8/weights.safetensors.gz" "$dir/int8b/weights.safetensors.gz"
+run 0 "to floats" convert --precision fp32 "$dir/int8" "$dir/int8f"
+run 0 "and back" convert --precision int8 "$dir/int8f" "$dir/int8c"
+same "the same again" "$dir/int8/weights.safetensors.gz" "$dir/int8c/weights.safetensors.gz"
+"$tfm" translate -m "$m" --precision int8 "$en" >"$dir/int8.out"
+run 0 "it translates by itself in whole numbers" "$tfm" translate -v -m "$dir/int8" "$en"
+has "which --verbose says" "$dir/err" "in int8, "
+same "as the model before does in int8" "$dir/out" "$dir/int8.out"
+"$tfm" translate -m "$dir/int8f" "$en" >"$dir/expected"
+"$tfm" translate -m "$dir/int8" --precision fp32 "$en" >"$dir/out"
+same "and with floats as the one made of it" "$dir/out" "$dir/expected"
+"$tfm" translate -m "$m" "$en" >"$dir/expected"
+"$tfm" inspect "$dir/int8" >"$dir/out"
+has "inspect shows matrices" "$dir/out" 'fc1.weight  *32 x 16  *I8  *640 '
+has "and vectors" "$dir/out" 'fc1.bias  *32  *F32  *128 '
+has "and the memory" "$dir/out" 'in memory .*, matrices as I8'
+
 run 0 "not compressed" convert --plain "$m" "$dir/plain"
 gzip -dc "$m/weights.safetensors.gz" >"$dir/unpacked"
 same "is what gunzip makes" "$dir/plain/weights.safetensors" "$dir/unpacked"
@@ -117,7 +137,7 @@ refused() {
 wrong "no folder" "found no folder, expected" convert
 wrong "one folder" "found one folder, expected" convert "$m"
 wrong "two without --average" "found 2 folders to read, expected one; --average" convert "$m" "$dir/f32" "$dir/no"
-wrong "a precision that does not exist" "found 'int3', expected fp32|fp16" convert --precision int3 "$m" "$dir/no"
+wrong "a precision that does not exist" "found 'int3', expected fp32|fp16|int8" convert --precision int3 "$m" "$dir/no"
 refused 2 "a link beside what it names" "checkpoint-40 and .*last are the same folder" \
     --average "$c/checkpoint-40" "$c/last" "$dir/no"
 refused 2 "smoothed weights of a model" "is a model and no checkpoint" --smoothed "$m"

@@ -83,6 +83,19 @@ translate --mini-batch 1 "$dir/64" >"$dir/out"
 same "64 lines one by one" "$dir/out" "$dir/expected"
 translate --cpu ref "$dir/64" >"$dir/out"
 same "64 lines with plain C kernels" "$dir/out" "$dir/expected"
+run 0 "the precision shows with --verbose" translate -v --precision fp32 "$dir/64"
+has "the precision shows with --verbose" "$dir/err" "model $model in fp32, "
+same "64 lines in fp32" "$dir/out" "$dir/expected"
+run 0 "64 lines in int8" translate -v --precision int8 --word-scores --n-best "$dir/64"
+has "64 lines in int8" "$dir/err" "model $model in int8, "
+cp "$dir/out" "$dir/int8"
+translate --precision int8 "$dir/64" | diff "$dir/expected" - | grep -c '^>' >"$dir/out"
+is "int8 changes at most 8 of 64 lines" "$([ "$(cat "$dir/out")" -le 8 ] && echo yes)" yes
+for cpu in ref avx2; do
+    [ $cpu = ref ] || grep -q avx2 /proc/cpuinfo || continue
+    translate --precision int8 --cpu $cpu --mini-batch 7 --cpu-threads 2 --word-scores --n-best "$dir/64" >"$dir/out"
+    same "64 lines in int8, scores too, with $cpu kernels, other batches and threads" "$dir/out" "$dir/int8"
+done
 dd bs=1 if="$dir/64" 2>/dev/null | translate >"$dir/out"
 same "64 lines that come byte by byte through a pipe" "$dir/out" "$dir/expected"
 mkfifo "$dir/fifo"

@@ -33,13 +33,19 @@ static void test_mean(size_t n)
         CHECK_STR(err.message, "", "it is a model");
         return;
     }
-    size_t n_wrong = 0;
-    for (size_t j = 0; j < mean->params.size; j++) {
-        double sum = 0;
-        for (size_t i = 0; i < n; i++)
-            sum += (double)models[i]->block[j];
-        n_wrong += mean->block[j] != (float)(sum / (double)n);
+    size_t n_wrong = 0, size = mean->params.size;
+    real *found = tiny_values(mean);
+    double *sum = mem_alloc(size * sizeof(*sum), &err);
+    for (size_t i = 0; i < n; i++) {
+        real *values = tiny_values(models[i]);
+        for (size_t j = 0; j < size; j++)
+            sum[j] += (double)values[j];
+        mem_free(values);
     }
+    for (size_t j = 0; j < size; j++)
+        n_wrong += found[j] != (float)(sum[j] / (double)n);
+    mem_free(found);
+    mem_free(sum);
     CHECK_INT((long)n_wrong, 0, "of %zu: all of %zu weights", n, mean->params.size);
     CHECK_INT(mean->type, TENSOR_F32, "in the precision of the models");
     tfm_model_free(mean);

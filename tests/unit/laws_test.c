@@ -406,6 +406,33 @@ static void test_scores(const struct tfm_model *model)
     tfm_translator_free(t);
 }
 
+static void test_model(const struct tfm_model *model)
+{
+    test_batches(model);
+    test_tiers(model);
+    test_steps(model);
+    test_tap(model);
+    test_causality(model);
+    test_greedy(model);
+    test_scores(model);
+}
+
+/* What int8 computes is what fp32 does, nearly: the deviation is measured against what the rows are like. */
+static void test_near(const struct tfm_model *model, const struct tfm_model *int8)
+{
+    struct pair pair;
+    make_pairs(&pair, model, 10);
+    const real *x = whole_forward(model, &pair, NULL), *y = whole_forward(int8, &pair, NULL);
+    double error = 0, size = 0;
+    for (int i = 0; i < pair.target.n * model->config.d_model; i++) {
+        error += (double)(x[i] - y[i]) * (double)(x[i] - y[i]);
+        size += (double)x[i] * (double)x[i];
+    }
+    CHECK(error > 0 && sqrt(error / size) < 0.03, "int8 is near to fp32 (%.4f)", sqrt(error / size));
+    arena_reset(&arena, 0);
+    pair_release(&pair);
+}
+
 int main(void)
 {
     static const struct tiny_options variants[] = {
@@ -422,14 +449,16 @@ int main(void)
     make_lines();
     for (int i = 0; i < 4; i++) {
         check_note("%s", names[i]);
-        struct tfm_model *model = tiny_open((const char *const[]){ "a", "b", "c", "d" }[i], &variants[i]);
-        test_batches(model);
-        test_tiers(model);
-        test_steps(model);
-        test_tap(model);
-        test_causality(model);
-        test_greedy(model);
-        test_scores(model);
+        struct tfm_model *model = tiny_open((const char *const[]){ "a", "b", "c", "d" }[i], &variants[i]),
+                         *int8 = NULL;
+        test_model(model);
+        check_note("%s, in int8", names[i]);
+        if (CHECK(tfm_model_open_as(&int8, model->folder, TFM_PRECISION_INT8, &err) == TFM_OK &&
+                      tfm_model_precision(int8) == TFM_PRECISION_INT8,
+                  "opened as int8"))
+            test_model(int8);
+        test_near(model, int8);
+        tfm_model_free(int8);
         tfm_model_free(model);
     }
     for (int i = 0; i < N_LINES; i++)

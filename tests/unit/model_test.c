@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "model/model.h"
+#include "tiny_model.h"
 
 static char folder[540];
 static struct config config;
@@ -116,23 +116,68 @@ static void test_open(void)
     CHECK_INT(model->config.vocab_size, config.vocab_size, "its configuration");
     CHECK(model->source == model->target && spm_size(model->source) == config.vocab_size, "its vocabulary");
     CHECK_INT(json_integer_value(json_object_get(model->training, "updates")), 17, "its provenance");
-    CHECK_NEAR((double)model->block[5], (double)block[5], 1e-4, "its weights");
-    CHECK(model->weights.decoder[0].fc1_w != NULL && model->kern != NULL, "bound");
-    real row[128];
+    CHECK(model->weights.decoder[0].fc1_b != NULL && model->kern != NULL, "bound");
+    real *values = tiny_values(model), row[128];
+    CHECK_NEAR((double)values[5], (double)block[5], 1e-4, "its weights");
     linear_row(row, &model->net.target_embed, 7);
-    CHECK(memcmp(row, model->weights.shared + (size_t)7 * 128, sizeof(row)) == 0, "and packed");
+    CHECK(memcmp(row, values + (size_t)7 * 128, sizeof(row)) == 0, "and packed");
 
     char again[560];
     snprintf(again, sizeof(again), "%s/again", check_tmp());
-    CHECK(model_write(again, &model->config, model->training, &model->params, model->block, model->type, false,
-                      NULL, &err) == TFM_OK,
+    CHECK(model_write(again, &model->config, model->training, &model->params, values, model->type, false, NULL,
+                      &err) == TFM_OK,
           "it is written again");
+    mem_free(values);
     CHECK(check_same_files(in_folder("config.json"), in_folder("../again/config.json")),
           "with the same config.json");
     CHECK(check_same_files(in_folder("weights.safetensors.gz"), in_folder("../again/weights.safetensors.gz")),
           "and the same weights");
     tfm_model_free(model);
     tfm_model_free(NULL);
+}
+
+static void test_int8(void)
+{
+    struct tfm_model *fp32 = NULL, *int8 = NULL, *stored = NULL, *back = NULL, *none;
+    struct tfm_error err = { 0 };
+    char other[560];
+    snprintf(other, sizeof(other), "%s/int8", check_tmp());
+    write_model();
+    CHECK_INT(tfm_model_open_as(&none, folder, TFM_PRECISION_FP16, &err), TFM_EINVAL,
+              "nothing multiplies fp16");
+    CHECK(tfm_model_open(&fp32, folder, &err) == TFM_OK && tfm_model_precision(fp32) == TFM_PRECISION_FP32,
+          "a model in F16 is opened as fp32");
+    if (!CHECK(tfm_model_open_as(&int8, folder, TFM_PRECISION_INT8, &err) == TFM_OK &&
+                   tfm_model_precision(int8) == TFM_PRECISION_INT8 && int8->type == TENSOR_F16,
+               "or as int8: %s", err.message))
+        return;
+    CHECK(model_memory(int8) < 0.3 * (double)model_memory(fp32), "which takes %zu bytes rather than %zu",
+          model_memory(int8), model_memory(fp32));
+    real *values = tiny_values(fp32), *whole = tiny_values(int8);
+    CHECK(model_write(other, &config, NULL, &params, values, TENSOR_I8, false, NULL, &err) == TFM_OK,
+          "written as I8");
+    copy_file(in_folder("vocab.spm"), in_folder("../int8/vocab.spm"));
+    CHECK(tfm_model_open(&stored, other, &err) == TFM_OK, "opened: %s", err.message);
+    CHECK(stored != NULL && stored->type == TENSOR_I8 && tfm_model_precision(stored) == TFM_PRECISION_INT8,
+          "it is opened as int8");
+    CHECK(tfm_model_open_as(&back, other, TFM_PRECISION_FP32, &err) == TFM_OK &&
+              tfm_model_precision(back) == TFM_PRECISION_FP32,
+          "or as fp32");
+    real *from_file = tiny_values(stored), *as_reals = tiny_values(back);
+    size_t size = params.size * sizeof(real);
+    CHECK(memcmp(whole, from_file, size) == 0 && memcmp(whole, as_reals, size) == 0,
+          "with the same weights each time");
+    double worst = 0;
+    for (size_t i = 0; i < params.size; i++)
+        worst = fmax(worst, fabs((double)(values[i] - whole[i])));
+    CHECK(worst > 0 && worst < 0.02, "near to those in floats (%.4f)", worst);
+    void *blocks[] = { values, whole, from_file, as_reals };
+    for (int i = 0; i < 4; i++)
+        mem_free(blocks[i]);
+    tfm_model_free(fp32);
+    tfm_model_free(int8);
+    tfm_model_free(stored);
+    tfm_model_free(back);
 }
 
 static void test_variants(void)
@@ -266,6 +311,19 @@ static void test_broken(void)
         tfm_model_free(model);
     }
     *value = was;
+
+    value = block + params_find(&params, "model.encoder.layers.0.fc2.weight")->offset + 3;
+    was = *value;
+    *value = (real)NAN;
+    model_write(folder, &config, NULL, &params, block, TENSOR_F32, false, NULL, &err);
+    if (CHECK(tfm_model_open_as(&model, folder, TFM_PRECISION_INT8, &err) == TFM_OK, "opened as int8")) {
+        CHECK_INT(tfm_translator_new(&translator, model, &options, &err), TFM_EFORMAT,
+                  "  it does not translate");
+        CHECK(strstr(err.message, "weights model.encoder.layers.0.fc2.weight are not") != NULL,
+              "  and says why");
+        tfm_model_free(model);
+    }
+    *value = was;
     write_model();
 }
 
@@ -295,6 +353,7 @@ int main(void)
     test_missing();
     test_misfits();
     test_broken();
+    test_int8();
     test_no_memory();
     mem_free(block);
     params_release(&params);

@@ -14,7 +14,7 @@ static struct param two[] = {
     { .name = "a", .rows = 2, .cols = 3, .offset = 0 },
     { .name = "b", .rows = 1, .cols = 3, .is_vector = true, .offset = 6 },
 };
-static const struct params two_params = { two, 2, 9 };
+static const struct params two_params = { .list = two, .n = 2, .size = 9, .kept_size = 9 };
 
 static void tiny_params(struct params *params, real **block)
 {
