@@ -61,19 +61,6 @@ static const struct option_table table = {
     .n = sizeof(options) / sizeof(options[0]),
 };
 
-static int read_fields(struct shortlist_args *args)
-{
-    int *source = &args->options.source_field, *target = &args->options.target_field, end = 0;
-    const char *text = args->tsv_fields;
-    if (text == NULL)
-        return OPTIONS_GO_ON;
-    if (strspn(text, "0123456789,") == strlen(text) && sscanf(text, "%5d,%5d%n", source, target, &end) == 2 &&
-        text[end] == '\0' && *source > 0 && *target > 0)
-        return OPTIONS_GO_ON;
-    return options_wrong(&table,
-                         "option --tsv-fields: found '%s', expected two numbers of columns, as in 1,2", text);
-}
-
 static int check_arguments(struct shortlist_args *args, int n_operands, char **argv)
 {
     if (n_operands > 0)
@@ -82,7 +69,8 @@ static int check_arguments(struct shortlist_args *args, int n_operands, char **a
         return options_wrong(&table, "option --model is missing: the folder of the model");
     if (args->corpora.n == 0)
         return options_wrong(&table, "option --train-sets (or --tsv) is missing: the corpus to learn from");
-    return read_fields(args);
+    return options_columns(&table, args->tsv_fields, &args->options.source_field,
+                           &args->options.target_field);
 }
 
 static int make(struct shortlist_args *args)

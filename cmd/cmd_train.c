@@ -191,19 +191,6 @@ static int read_weights(struct train_args *args)
     return OPTIONS_GO_ON;
 }
 
-static int read_fields(struct train_args *args)
-{
-    int *source = &args->options.source_field, *target = &args->options.target_field, end = 0;
-    const char *text = args->tsv_fields;
-    if (text == NULL)
-        return OPTIONS_GO_ON;
-    if (strspn(text, "0123456789,") == strlen(text) && sscanf(text, "%5d,%5d%n", source, target, &end) == 2 &&
-        text[end] == '\0' && *source > 0 && *target > 0)
-        return OPTIONS_GO_ON;
-    return options_wrong(&table,
-                         "option --tsv-fields: found '%s', expected two numbers of columns, as in 1,2", text);
-}
-
 static int check_arguments(struct train_args *args, int n_operands, char **argv)
 {
     const struct tfm_train_options *o = &args->options;
@@ -216,7 +203,7 @@ static int check_arguments(struct train_args *args, int n_operands, char **argv)
     if (o->valid_tsv != NULL && args->valid_sets[0] != NULL)
         return options_wrong(&table, "found both --valid-sets and --valid-tsv, expected one of them");
     int wrong = read_weights(args);
-    return wrong != OPTIONS_GO_ON ? wrong : read_fields(args);
+    return wrong != OPTIONS_GO_ON ? wrong : options_columns(&table, args->tsv_fields, &args->options.source_field, &args->options.target_field);
 }
 
 static int train(struct train_args *args)

@@ -412,6 +412,17 @@ static int parse_letters(struct parser *p, const char *text)
     return OPTIONS_GO_ON;
 }
 
+int options_columns(const struct option_table *table, const char *text, int *source, int *target)
+{
+    int end = 0;
+    if (text == NULL || (strspn(text, "0123456789,") == strlen(text) &&
+                         sscanf(text, "%5d,%5d%n", source, target, &end) == 2 && text[end] == '\0' &&
+                         *source > 0 && *target > 0))
+        return OPTIONS_GO_ON;
+    return options_wrong(table, "option --tsv-fields: found '%s', expected two numbers of columns, as in 1,2",
+                         text);
+}
+
 int options_apply(const struct option_table *table, void *fields, int argc, char **argv, int *n_operands)
 {
     struct parser p = { table, fields, argc, argv, 1, false };

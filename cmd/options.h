@@ -84,6 +84,9 @@ int options_parse(const struct option_table *table, void *fields, int argc, char
 /* The same over what the struct holds already. */
 int options_apply(const struct option_table *table, void *fields, int argc, char **argv, int *n_operands);
 
+/* Reads the value of --tsv-fields, two numbers of columns; NULL leaves both as they are. */
+int options_columns(const struct option_table *table, const char *text, int *source, int *target);
+
 /* Reports wrong usage, "<command>: <sentence>", and returns the exit status, 2. */
 int options_wrong(const struct option_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
