@@ -144,7 +144,7 @@ enum tfm_status plan_cut(struct plan *plan, struct plan_line *lines, size_t n, c
         struct plan_line *line = &lines[i];
         line->parts = sentence;
         for (int part = 0, at = 0; part < line->n_parts; part++, at += sentence++->n_pieces) {
-            *sentence = (struct search_sentence){ .pieces = line->pieces + at,
+            *sentence = (struct search_sentence){ .pieces = line->n_pieces > 0 ? line->pieces + at : NULL,
                                                   .n_pieces = line_part(plan, line, at, spm),
                                                   .key = rng_key(line->key, (uint64_t)part, 0, 0) };
             if (part == 0) {
