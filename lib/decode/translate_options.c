@@ -41,18 +41,20 @@ static enum tfm_status check_range(const char *what, long value, long min, long 
     return err_set(err, TFM_EINVAL, "%s is %ld; it must be from %ld to %ld", what, value, min, max);
 }
 
-static enum tfm_status check_number(const char *what, float value, double min, int max, struct tfm_error *err)
+/* min is a float, so that 0.01 as the least is not above the 0.01 that was given. */
+static enum tfm_status check_number(const char *what, float value, float min, int max, struct tfm_error *err)
 {
-    if ((double)value >= min && value <= (float)max)
+    if (value >= min && value <= (float)max)
         return TFM_OK;
-    return err_set(err, TFM_EINVAL, "%s is %g; it must be from %g to %d", what, (double)value, min, max);
+    return err_set(err, TFM_EINVAL, "%s is %g; it must be from %g to %d", what, (double)value, (double)min,
+                   max);
 }
 
 static enum tfm_status check_sampling(const struct tfm_translate_options *o, struct tfm_error *err)
 {
     TRY(check_range("the number of tokens to draw from", o->sampling_top_k, 1, INT_MAX, err));
-    TRY(check_number("the probability to draw from", o->sampling_top_p, 1e-6, 1, err));
-    return check_number("the temperature", o->temperature, 0.01, MAX_TEMPERATURE, err);
+    TRY(check_number("the probability to draw from", o->sampling_top_p, 1e-6f, 1, err));
+    return check_number("the temperature", o->temperature, 0.01f, MAX_TEMPERATURE, err);
 }
 
 enum tfm_status translate_options_check(const struct tfm_translate_options *o, const struct config *config,
@@ -76,7 +78,7 @@ enum tfm_status translate_options_check(const struct tfm_translate_options *o, c
     TRY(check_range("the minimal length (of a translation, in pieces)", o->min_length, 0, MAX_LENGTH, err));
     TRY(check_range("the length of n-grams that may not come twice (0: any may)", o->no_repeat_ngram_size, 0,
                     MAX_LENGTH, err));
-    TRY(check_number("the repetition penalty", o->repetition_penalty, 0.01, MAX_PENALTY, err));
+    TRY(check_number("the repetition penalty", o->repetition_penalty, 0.01f, MAX_PENALTY, err));
     TRY(check_number("the exponent of length normalization", o->normalize, 0, MAX_NORMALIZE, err));
     return check_number("the maximal length factor", o->max_length_factor, 0, MAX_LENGTH_FACTOR, err);
 }

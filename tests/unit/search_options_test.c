@@ -323,6 +323,27 @@ static void test_refused(const struct tfm_model *model)
     }
 }
 
+/* The least and the most that messages name are taken themselves. */
+static void test_bounds(const struct tfm_model *model)
+{
+    struct tfm_translate_options o[2] = { defaults(), defaults() };
+    o[0].output_sampling = o[1].output_sampling = TFM_SAMPLING_TOPP;
+    o[0].sampling_top_p = 1e-6f;
+    o[0].temperature = o[0].repetition_penalty = 0.01f;
+    o[0].normalize = o[0].max_length_factor = 0;
+    o[1].sampling_top_p = 1;
+    o[1].temperature = o[1].repetition_penalty = o[1].max_length_factor = 100;
+    o[1].normalize = 10;
+    for (int i = 0; i < 2; i++) {
+        struct tfm_translator *t;
+        struct tfm_error err = { 0 };
+        enum tfm_status status = tfm_translator_new(&t, model, &o[i], &err);
+        CHECK_INT(status, TFM_OK, "the %s of each number is taken: %s", i == 0 ? "least" : "most",
+                  err.message);
+        tfm_translator_free(t);
+    }
+}
+
 int main(void)
 {
     struct tfm_model *model = tiny_open("usual", &(struct tiny_options){ .eos_bias = 3, .seed = 1 });
@@ -336,6 +357,7 @@ int main(void)
     test_repetitions(endless);
     test_lengths(model);
     test_refused(model);
+    test_bounds(model);
     tfm_model_free(model);
     tfm_model_free(endless);
     for (int i = 0; i < N_LINES; i++)
