@@ -226,7 +226,7 @@ static bool is_unequal(const struct corpus *corpus, int n_source, int n_target)
 static enum tfm_status append_slice(struct corpus *corpus, const struct slice *slice, const uint64_t *place,
                                     struct tfm_error *err)
 {
-    const int *source = slice->source.data, *target = slice->target.data;
+    size_t source = 0, target = 0;
     for (size_t p = 0; p < slice->lengths.n; p += 2) {
         int n_source = slice->lengths.data[p], n_target = slice->lengths.data[p + 1];
         if (n_source == 0 || n_target == 0) {
@@ -237,12 +237,12 @@ static enum tfm_status append_slice(struct corpus *corpus, const struct slice *s
             corpus->n_unequal++;
         } else {
             TRY(reserve_pair(corpus, err));
-            TRY(append(&corpus->source, corpus->n, source, n_source, err));
-            TRY(append(&corpus->target, corpus->n, target, n_target, err));
+            TRY(append(&corpus->source, corpus->n, slice->source.data + source, n_source, err));
+            TRY(append(&corpus->target, corpus->n, slice->target.data + target, n_target, err));
             corpus->place[corpus->n++] = place[p / 2];
         }
-        source += n_source;
-        target += n_target;
+        source += (size_t)n_source;
+        target += (size_t)n_target;
     }
     return TFM_OK;
 }
