@@ -393,7 +393,7 @@ bool config_preset(struct config *config, const char *name)
         enum tfm_cell cell;
         double dropout;
     } presets[] = {
-        { "tiny", 4, 4, 128, 256, 4, true, TFM_CELL_ATTENTION, 0.2 },
+        { "tiny", 4, 4, 128, 256, 4, true, TFM_CELL_ATTENTION, 0.15 },
         { "small", 6, 2, 256, 1024, 8, true, TFM_CELL_ATTENTION, 0.1 },
         { "base", 6, 6, 512, 2048, 8, true, TFM_CELL_ATTENTION, 0.1 },
         { "student", 6, 2, 256, 1536, 8, false, TFM_CELL_SSRU, 0 },

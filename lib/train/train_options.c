@@ -17,7 +17,7 @@ static const struct rates { /* what goes with a preset, for corpora of up to som
     int mini_batch_words;
     double learn_rate, warmup; /* warm-up in updates */
 } rates[] = {
-    { "tiny", 2048, 0.003, 1000 },
+    { "tiny", 1024, 0.002, 1000 },
     { "small", 4096, 0.001, 2000 },
     { "base", 4096, 0.0007, 4000 },
     { "student", 4096, 0.0005, 4000 },
