@@ -1,10 +1,12 @@
 /*
- * cmd_convert.c: `tfm convert`: writes a model in another form. The work is tfm_convert's.
+ * cmd_convert.c: `tfm convert`: writes a model in another form, and can show how its translations differ
+ * then. The work is tfm_convert's and tfm_compare's.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
+#include "comparison.h"
 #include "options.h"
 #include "stop.h"
 
@@ -13,6 +15,7 @@
 struct convert_args {
     struct tfm_convert_options options;
     const char *precision;
+    const char *valid_sets[2];
 };
 
 #define FIELD(field) OPTION_FIELD(struct convert_args, field)
@@ -26,6 +29,8 @@ static const struct option_spec options[] = {
       .help = "with --average, take the smoothed weights of checkpoints rather than the raw ones" },
     { .name = "precision", FIELD(precision), .argument = "fp32|fp16|int8",
       .standard = "that of IN; fp16 for checkpoints", .help = "bits of each weight on disk" },
+    { .name = "valid-sets", FIELD(valid_sets), .argument = "SRC TRG",
+      .help = "translate this pair of files with IN and OUT and compare the translations" },
     { .name = "plain", FIELD(options.plain), .help = "write weights.safetensors, not compressed" },
     { .name = "force", .letter = 'f', FIELD(options.force), .help = "replace the model in the folder OUT" },
     OPTION_HELP_ENTRY,
@@ -49,20 +54,46 @@ static const struct option_table table = {
     .n = sizeof(options) / sizeof(options[0]),
 };
 
+static int check_arguments(const struct convert_args *args, int n)
+{
+    if (n < 2)
+        return options_wrong(&table, "found %s, expected the folder to read and the one to write",
+                             n == 0 ? "no folder" : "one folder");
+    if (n > 2 && !args->options.average)
+        return options_wrong(
+            &table, "found %d folders to read, expected one; --average makes one model of several", n - 1);
+    const char *const *pair = args->valid_sets;
+    if (pair[0] != NULL && n > 2)
+        return options_wrong(
+            &table, "found %d folders to read, expected one; --valid-sets compares it with OUT", n - 1);
+    if (pair[0] != NULL && strcmp(pair[0], "-") == 0 && strcmp(pair[1], "-") == 0)
+        return options_wrong(&table, "both files of --valid-sets are standard input, expected one at most");
+    return OPTIONS_GO_ON;
+}
+
+static enum tfm_status convert_and_compare(const struct convert_args *args, struct tfm_error *err)
+{
+    const struct tfm_convert_options *o = &args->options;
+    struct comparison c;
+    enum tfm_status status = comparison_open(&c, args->valid_sets[0], args->valid_sets[1], o->inputs[0], err);
+    if (status == TFM_OK)
+        status = tfm_convert(o, err);
+    if (status == TFM_OK)
+        status = comparison_print(&c, o->output, &stop_signal, err);
+    comparison_release(&c);
+    return status;
+}
+
 int cmd_convert(int argc, char **argv)
 {
     struct convert_args args;
     struct tfm_convert_options *o = &args.options;
     int n;
     int wrong = options_parse(&table, &args, argc, argv, &n);
+    if (wrong == OPTIONS_GO_ON)
+        wrong = check_arguments(&args, n);
     if (wrong != OPTIONS_GO_ON)
         return wrong;
-    if (n < 2)
-        return options_wrong(&table, "found %s, expected the folder to read and the one to write",
-                             n == 0 ? "no folder" : "one folder");
-    if (n > 2 && !o->average)
-        return options_wrong(
-            &table, "found %d folders to read, expected one; --average makes one model of several", n - 1);
     o->inputs = (const char *const *)argv + 1;
     o->n_inputs = (size_t)n - 1;
     o->output = argv[n];
@@ -74,9 +105,10 @@ int cmd_convert(int argc, char **argv)
 
     struct tfm_error err;
     stop_catch_signals();
-    enum tfm_status status = tfm_convert(o, &err);
+    enum tfm_status status =
+        args.valid_sets[0] != NULL ? convert_and_compare(&args, &err) : tfm_convert(o, &err);
     if (status == TFM_OK)
-        return EXIT_SUCCESS;
+        return cmd_flush(COMMAND, EXIT_SUCCESS);
     int failed = cmd_failed(COMMAND, &err);
     return status == TFM_ESTOPPED ? EXIT_SIGNAL + stop_signal : failed;
 }

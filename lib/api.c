@@ -2,7 +2,7 @@
  * api.c: the parts of tfm.h that belong to no single folder: the version, the choice of kernels, and
  * training, where the trainer is given the translator that it validates with, since train/ and decode/ do
  * not know each other. The other functions of tfm.h stand in the files of their subject (lines_api.c,
- * model.c, translator.c, train_options.c and those of inspect/).
+ * compare_api.c, model.c, translator.c, train_options.c and those of inspect/).
  */
 #include "base/mem.h"
 #include "decode/translator.h"

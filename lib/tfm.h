@@ -418,6 +418,27 @@ TFM_API void tfm_convert_options_init(struct tfm_convert_options *options);
 
 /* Writes a model in another form; see tfm-convert(1). The folder appears whole or not at all. */
 TFM_API enum tfm_status tfm_convert(const struct tfm_convert_options *options, struct tfm_error *err);
+
+struct tfm_compare_options {
+    const struct tfm_model *models[2]; /* such as a model and what tfm_convert made of it */
+    const char *const *sources;        /* [n_lines] to translate, without line ends */
+    const char *const *references;     /* [n_lines] their translations by people */
+    size_t n_lines;
+    int threads;                       /* 0: one a core */
+    volatile const int *stop;          /* a number stored here ends the work: TFM_ESTOPPED. May be NULL */
+};
+
+struct tfm_comparison {
+    double bleu[2], chrf[2]; /* of each model, 0 to 100, as sacreBLEU counts them */
+    size_t changed_lines;    /* translations of the second model that are not those of the first */
+    size_t words;            /* of the first model's translations: what spaces separate */
+    size_t changed_words;    /* put in, left out or replaced by the second, at least (edit distance) */
+};
+
+/* Translates the lines with both models, with the default options, and compares the translations. */
+TFM_API enum tfm_status tfm_compare(const struct tfm_compare_options *options, struct tfm_comparison *comparison,
+                                    struct tfm_error *err);
+
 /* ---- shortlists ---- */
 
 struct tfm_shortlist_options {

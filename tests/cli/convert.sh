@@ -78,6 +78,75 @@ check "and is alone" test ! -e "$dir/plain/weights.safetensors.gz"
 "$tfm" translate -m "$dir/plain" "$en" >"$dir/out"
 same "it translates the same" "$dir/out" "$dir/expected"
 
+# ---- what is lost ----
+
+# comparison: the table in $dir/out as "BLEU chrF BLEU chrF lines of words of"
+comparison() {
+    awk '$1 == "IN" || $1 == "OUT" { printf "%s %s ", $2, $3 }
+        $2 == "changed" { printf "%s %s%s", $3, $5, $1 == "lines" ? " " : "\n" }' "$dir/out"
+}
+# changes FILE FILE: lines and words that differ in the second, counted another way: with the whole table of distances
+changes() {
+    paste "$1" "$2" | awk -F '\t' '{
+        lines += $1 != $2
+        n = split($1, a, / +/)
+        m = split($2, b, / +/)
+        for (i = 0; i <= n; i++)
+            for (j = 0; j <= m; j++) {
+                best = i == 0 ? j : i
+                if (i > 0 && j > 0) {
+                    best = d[i - 1, j - 1] + (a[i] != b[j])
+                    if (d[i - 1, j] + 1 < best) best = d[i - 1, j] + 1
+                    if (d[i, j - 1] + 1 < best) best = d[i, j - 1] + 1
+                }
+                d[i, j] = best
+            }
+        words += n
+        changed += d[n, m]
+    }
+    END { print lines + 0, NR, changed + 0, words }'
+}
+
+cat >"$dir/own.en" <<'END'
+Where did you leave the keys to the garden shed?
+My grandmother, who had never seen the sea, laughed when the first wave reached her feet.
+
+The committee postponed its decision because three of the seven members were ill.
+Don't touch the stove, it's still hot!
+He repaired the old radio with a spoon and a piece of wire.
+END
+"$tfm" translate -m models/en-de "$dir/own.en" >"$dir/own.de"
+run 0 "a model compared with itself" convert --valid-sets "$dir/own.en" "$dir/own.de" models/en-de "$dir/same"
+words=$(wc -w <"$dir/own.de" | tr -d ' ')
+is "is as good, and no line and no word is changed" "$(comparison)" "100.00 100.00 100.00 100.00 0 6 0 $words"
+is "in a table of five lines" "$(wc -l <"$dir/out")" 5
+has "with a heading" "$dir/out" '^  *BLEU  *chrF$'
+has "and percentages" "$dir/out" "^lines changed   0 of 6 (0.00 %)\$"
+is "and nothing else is told" "$(cat "$dir/err")" ""
+run 0 "and with itself in whole numbers" convert --precision int8 --valid-sets "$dir/own.en" "$dir/own.de" \
+    models/en-de "$dir/own8"
+"$tfm" translate -m "$dir/own8" "$dir/own.en" >"$dir/own8.de"
+is "changes what differs" "$(comparison | cut -d ' ' -f 5-)" "$(changes "$dir/own.de" "$dir/own8.de")"
+comparison >"$dir/table"
+check "and is near" awk '{ exit !($1 == 100 && $3 > 50 && $4 > 50) }' "$dir/table"
+
+# A model that has learnt little changes many.
+awk 'NR % 9 == 0' "$en" >"$dir/some.en"
+"$tfm" translate -m "$m" "$dir/some.en" >"$dir/some.out"
+"$tfm" translate -m "$dir/int8" "$dir/some.en" >"$dir/some8.out"
+cp -R "$m" "$dir/both" && rm -r "$dir/both/checkpoints"
+run 0 "a small model, in its own place" convert -f --precision int8 --valid-sets "$dir/some.en" "$dir/some8.out" \
+    "$dir/both" "$dir/both"
+same "is written" "$dir/both/weights.safetensors.gz" "$dir/int8/weights.safetensors.gz"
+is "its changes are those counted otherwise" "$(comparison | cut -d ' ' -f 5-)" \
+    "$(changes "$dir/some.out" "$dir/some8.out")"
+is "OUT is the new one" "$(comparison | cut -d ' ' -f 3,4)" "100.00 100.00"
+comparison >"$dir/table"
+check "and IN the one before" awk '{ exit !($1 < 100 && $2 < 100 && $5 > 0 && $7 > 0) }' "$dir/table"
+run 0 "one text from standard input" convert --precision fp32 --valid-sets - "$dir/own.de" models/en-de "$dir/own32" \
+    <"$dir/own.en"
+has "from 16 bits to 32 nothing is lost" "$dir/out" '^words changed   0 of '
+
 # ---- checkpoints ----
 
 run 0 "a checkpoint" convert "$c/best-ce" "$dir/best"
@@ -154,6 +223,23 @@ refused 2 "another vocabulary" "m/vocab.spm and .*words/vocab.spm differ" --aver
 cp -R "$dir/plain" "$dir/cut"
 head -c 3000 "$dir/plain/weights.safetensors" >"$dir/cut/weights.safetensors"
 refused 1 "a damaged model" "cut/weights.safetensors: the file is cut short" --average "$m" "$dir/cut" "$dir/no"
+
+head -n 5 "$dir/own.de" >"$dir/five.de"
+: >"$dir/blank"
+# refused_pair NAME PATTERN SRC TRG IN
+refused_pair() {
+    run 1 "$1" convert --precision int8 --valid-sets "$3" "$4" "$5" "$dir/no"
+    has "$1: it is told" "$dir/err" "$2"
+    is "$1: nothing is printed or left" "$(cat "$dir/out"; find "$dir" -maxdepth 1 -name 'no')" ""
+}
+refused_pair "texts of other lengths" "own.en has 6 lines and .*five.de has 5" "$dir/own.en" "$dir/five.de" "$m"
+refused_pair "texts without lines" "blank have no lines" "$dir/blank" "$dir/blank" "$m"
+refused_pair "a text that is not there" "cannot open .*/nothing" "$dir/own.en" "$dir/nothing" "$m"
+refused_pair "a checkpoint" "checkpoint-40 holds no config.json" "$dir/own.en" "$dir/own.de" "$c/checkpoint-40"
+wrong "two models to compare with" "found 2 folders to read, expected one; --valid-sets" \
+    convert --average --valid-sets "$dir/own.en" "$dir/own.de" "$m" "$dir/f32" "$dir/no"
+wrong "two texts from standard input" "both files of --valid-sets are standard input" \
+    convert --valid-sets - - "$m" "$dir/no"
 
 # ---- the folder to write ----
 

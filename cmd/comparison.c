@@ -1,0 +1,104 @@
+/*
+ * comparison.c: compares a model with the one that was made of it, on a parallel text:
+ *
+ *                      BLEU    chrF
+ *     IN              41.93   60.28
+ *     OUT             41.80   60.19
+ *     lines changed   12 of 1000 (1.20 %)
+ *     words changed   31 of 9000 (0.34 %)
+ */
+#include "comparison.h"
+
+#include <stdlib.h>
+
+#include "score_input.h"
+
+static enum tfm_status add_pair(struct comparison *c, size_t *room, struct score_pair *pair,
+                                struct tfm_error *err)
+{
+    if (c->n == *room) {
+        size_t more = *room > 0 ? 2 * *room : 256;
+        char **sources = realloc(c->sources, more * sizeof(*sources));
+        c->sources = sources != NULL ? sources : c->sources;
+        char **references = realloc(c->references, more * sizeof(*references));
+        c->references = references != NULL ? references : c->references;
+        if (sources == NULL || references == NULL)
+            return cmd_error(err, TFM_ENOMEM, "no memory for %zu pairs of lines", more);
+        *room = more;
+    }
+    c->sources[c->n] = pair->source;
+    c->references[c->n++] = pair->target;
+    pair->source = pair->target = NULL;
+    return TFM_OK;
+}
+
+static enum tfm_status read_pairs(struct comparison *c, const char *source_path, const char *target_path,
+                                  struct tfm_error *err)
+{
+    struct score_input input;
+    struct score_pair pair = { 0 };
+    size_t room = 0;
+    bool more = true;
+    enum tfm_status status = score_input_open(&input, source_path, target_path, false, err);
+    if (status != TFM_OK)
+        return status;
+    while (status == TFM_OK && (status = score_input_next(&input, &pair, &more, err)) == TFM_OK && more)
+        status = add_pair(c, &room, &pair, err);
+    score_pair_release(&pair);
+    score_input_close(&input);
+    if (status == TFM_OK && c->n == 0)
+        status = cmd_error(err, TFM_EFORMAT, "%s and %s have no lines; expected some to translate",
+                           source_path, target_path);
+    return status;
+}
+
+enum tfm_status comparison_open(struct comparison *c, const char *source_path, const char *target_path,
+                                const char *folder, struct tfm_error *err)
+{
+    *c = (struct comparison){ 0 };
+    enum tfm_status status = read_pairs(c, source_path, target_path, err);
+    return status == TFM_OK ? tfm_model_open(&c->before, folder, err) : status;
+}
+
+static void print_part(const char *name, size_t part, size_t whole)
+{
+    printf("%s   %zu of %zu (%.2f %%)\n", name, part, whole,
+           whole > 0 ? 100 * (double)part / (double)whole : 0);
+}
+
+enum tfm_status comparison_print(const struct comparison *c, const char *new_folder, volatile const int *stop,
+                                 struct tfm_error *err)
+{
+    struct tfm_model *after;
+    struct tfm_comparison found;
+    enum tfm_status status = tfm_model_open(&after, new_folder, err);
+    if (status != TFM_OK)
+        return status;
+    struct tfm_compare_options options = { .models = { c->before, after },
+                                           .sources = (const char *const *)c->sources,
+                                           .references = (const char *const *)c->references,
+                                           .n_lines = c->n,
+                                           .stop = stop };
+    status = tfm_compare(&options, &found, err);
+    tfm_model_free(after);
+    if (status != TFM_OK)
+        return status;
+    printf("%-14s %6s  %6s\n", "", "BLEU", "chrF");
+    for (int i = 0; i < 2; i++)
+        printf("%-14s %6.2f  %6.2f\n", i == 0 ? "IN" : "OUT", found.bleu[i], found.chrf[i]);
+    print_part("lines changed", found.changed_lines, c->n);
+    print_part("words changed", found.changed_words, found.words);
+    return TFM_OK;
+}
+
+void comparison_release(struct comparison *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        free(c->sources[i]);
+        free(c->references[i]);
+    }
+    free(c->sources);
+    free(c->references);
+    tfm_model_free(c->before);
+    *c = (struct comparison){ 0 };
+}
