@@ -145,7 +145,7 @@ static void start_search(struct search *search, struct search_sentence *const *s
     struct tokens source = { .n_sentences = n, .n = start[n], .ids = ids, .start = start };
     real *memory = ARENA_TAKE(arena, real, (size_t)source.n * (size_t)net->config->d_model);
     encoder_forward(memory, NULL, &source, net, search->run);
-    decoder_start(&search->cache, memory, source.n, (int)capacity, n * search->options->beam_size, net,
+    decoder_start(&search->cache, memory, &source, (int)capacity, n * search->options->beam_size, net,
                   search->run);
 
     struct beam_options options = {

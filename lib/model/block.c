@@ -133,7 +133,8 @@ static void attend(real *out, struct block_acts *acts, const real *h, const stru
     if (run->keep)
         weights = ARENA_TAKE(run->arena, real, attn_weights_size(in->self, in->n_self, block->self.heads));
     profile_to(run->profile, PROFILE_ATTEND);
-    attn_forward(mix, weights, qkv, 3 * d, k, ld, v, ld, in->self, in->n_self, &block->self, in->keys, run);
+    attn_forward(mix, weights, qkv, 3 * d, k, ld, v, ld, NULL, in->self, in->n_self, &block->self, in->keys,
+                 run);
     profile_to(run->profile, PROFILE_PROJECT);
     linear_forward(out, mix, &block->self_out, n, run);
     tap_show(run->tap, prefix, block->self.layer, "self_attn.out", -1, out, n, d, d);
@@ -174,7 +175,8 @@ static void self_forward(real *y, struct block_acts *acts, const real *x, const 
 }
 
 static void cross_forward(real *y, struct block_acts *acts, const real *x, const struct block_input *in,
-                          const real *cross_kv, const struct block *block, const struct run *run)
+                          const real *cross_kv, const real *packed, const struct block *block,
+                          const struct run *run)
 {
     int n = in->n, d = block->d;
     struct frame f = frame_of(block, &block->cross_norm, BLOCK_PLACE_CROSS, in, run);
@@ -188,8 +190,8 @@ static void cross_forward(real *y, struct block_acts *acts, const real *x, const
     else if (in->cross_layer == block->cross.layer)
         weights = in->cross_weights;
     profile_to(run->profile, PROFILE_ATTEND);
-    attn_forward(mix, weights, q, d, cross_kv, 2 * d, cross_kv + d, 2 * d, in->cross, in->n_cross,
-                 &block->cross, in->keys, run);
+    attn_forward(mix, weights, q, d, cross_kv, 2 * d, cross_kv ? cross_kv + d : NULL, 2 * d, packed,
+                 in->cross, in->n_cross, &block->cross, in->keys, run);
     profile_to(run->profile, PROFILE_PROJECT);
     linear_forward(out, mix, &block->cross_out, n, run);
     tap_show(run->tap, block->cross.prefix, block->cross.layer, "encoder_attn.out", -1, out, n, d, d);
@@ -214,7 +216,7 @@ void block_forward(real *y, struct block_acts *acts, const real *x, const struct
     const real *ffn_x = after_self;
     if (block->has_cross) {
         real *after_cross = take(n, d, run);
-        cross_forward(after_cross, acts, after_self, in, cross_kv, block, run);
+        cross_forward(after_cross, acts, after_self, in, cross_kv, cache ? cache->cross : NULL, block, run);
         ffn_x = after_cross;
     }
     struct frame f = frame_of(block, &block->ffn_norm, BLOCK_PLACE_FFN, in, run);

@@ -47,6 +47,8 @@ struct block_cache {
     real *states; /* recurrent unit: [width, D] of the last step's rows, from number `first` on ... */
     real *spare;  /* ... and as many for the next step's */
     int first;
+    const real
+        *cross; /* [Ns, 2D] the source's keys and values, from attn_pack: cross_kv is not needed then */
 };
 
 /* Takes an empty cache from the run's arena: for `capacity` rows in all, `width` of them in a step at most.
@@ -63,7 +65,8 @@ struct block_input {
     int n_self;
     const struct attn_segment *cross; /* key rows count in the encoder's output */
     int n_cross;
-    real *cross_weights; /* attn_weights_size of the cross segments, for those of layer cross_layer; or NULL */
+    real
+        *cross_weights; /* attn_weights_size of the cross segments, for those of layer cross_layer; or NULL */
     int cross_layer;
 };
 

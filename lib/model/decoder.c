@@ -130,19 +130,26 @@ void decoder_backward(real *dmemory, struct weights *grad, real *dhidden, const 
     arena_reset(run->arena, mark);
 }
 
-void decoder_start(struct decoder_cache *cache, const real *memory, int n_source, int capacity, int width,
-                   const struct net *net, const struct run *run)
+void decoder_start(struct decoder_cache *cache, const real *memory, const struct tokens *source, int capacity,
+                   int width, const struct net *net, const struct run *run)
 {
     const struct config *c = net->config;
     size_t d = (size_t)c->d_model;
+    struct attn_segment *segments = encoder_segments(source, run->arena);
     cache->capacity = capacity;
     cache->width = width;
     cache->position_rows = ARENA_TAKE(run->arena, real, (size_t)capacity * d);
     cache->n_positions = 0;
     for (int l = 0; l < c->decoder_layers; l++) {
         block_cache_init(&cache->self[l], &net->decoder[l], capacity, width, run);
-        cache->cross_kv[l] = ARENA_TAKE(run->arena, real, 2 * (size_t)n_source * d);
-        linear_forward(cache->cross_kv[l], memory, &net->decoder[l].cross_kv, n_source, run);
+        real *packed = ARENA_TAKE(run->arena, real, 2 * (size_t)source->n * d);
+        size_t mark = arena_mark(run->arena);
+        real *kv = ARENA_TAKE(run->arena, real, 2 * (size_t)source->n * d);
+        linear_forward(kv, memory, &net->decoder[l].cross_kv, source->n, run);
+        attn_pack(packed, kv, 2 * (int)d, kv + d, 2 * (int)d, segments, source->n_sentences,
+                  &net->decoder[l].cross, run);
+        arena_reset(run->arena, mark);
+        cache->self[l].cross = packed;
     }
 }
 
@@ -162,7 +169,7 @@ void decoder_step(real *hidden, struct decoder_cache *cache, const int *ids, con
     real *x = ARENA_TAKE(run->arena, real, size), *y = ARENA_TAKE(run->arena, real, size);
     embed_forward(x, ids, positions, &net->target_embed, cache->position_rows, net->embed_scale, n, run);
     for (int l = 0; l < c->decoder_layers; l++) {
-        block_forward(y, NULL, x, in, cache->cross_kv[l], &cache->self[l], &net->decoder[l], run);
+        block_forward(y, NULL, x, in, NULL, &cache->self[l], &net->decoder[l], run);
         real *swap = x;
         x = y;
         y = swap;

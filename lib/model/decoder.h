@@ -34,13 +34,12 @@ struct decoder_cache {
     real *position_rows; /* [capacity, D], of which n_positions are computed */
     int n_positions;
     struct block_cache self[CONFIG_MAX_LAYERS];
-    real *cross_kv[CONFIG_MAX_LAYERS]; /* [Ns, 2D] */
 };
 
 /* Takes a cache for `capacity` rows, `width` of them in a step at most, from the run's arena and computes the
- * cross keys and values of memory [Ns, D]. */
-void decoder_start(struct decoder_cache *cache, const real *memory, int n_source, int capacity, int width,
-                   const struct net *net, const struct run *run);
+ * cross keys and values of memory [Ns, D], the sentences of source. */
+void decoder_start(struct decoder_cache *cache, const real *memory, const struct tokens *source, int capacity,
+                   int width, const struct net *net, const struct run *run);
 
 /* One step: hidden [n, D] for the n last tokens `ids` at `positions`. Row i's self segment lists the cache
  * rows of its ancestors, one a step, and, last, its own new row: the i-th new row is number

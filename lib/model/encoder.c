@@ -4,7 +4,7 @@
  */
 #include "model/encoder.h"
 
-static struct attn_segment *self_segments(const struct tokens *tokens, struct arena *arena)
+struct attn_segment *encoder_segments(const struct tokens *tokens, struct arena *arena)
 {
     struct attn_segment *segments = ARENA_TAKE(arena, struct attn_segment, tokens->n_sentences);
     for (int s = 0; s < tokens->n_sentences; s++) {
@@ -29,9 +29,10 @@ void encoder_forward(real *memory, struct encoder_acts *acts, const struct token
     }
     profile_to(run->profile, PROFILE_EMBED);
     acts->tokens = source;
-    acts->in = (struct block_input){
-        .n = source->n, .keys = keys, .self = self_segments(source, run->arena), .n_self = source->n_sentences
-    };
+    acts->in = (struct block_input){ .n = source->n,
+                                     .keys = keys,
+                                     .self = encoder_segments(source, run->arena),
+                                     .n_self = source->n_sentences };
     acts->layers = ARENA_TAKE(run->arena, struct block_acts, c->encoder_layers);
 
     real *x = ARENA_TAKE(run->arena, real, size),

@@ -15,6 +15,9 @@ struct encoder_acts {
     real *norm_stats;
 };
 
+/* A segment a sentence, over itself. */
+struct attn_segment *encoder_segments(const struct tokens *tokens, struct arena *arena);
+
 /* memory [N, D]. With run->keep, acts must be there and its parts come from run->arena; else acts may be
  * NULL. */
 void encoder_forward(real *memory, struct encoder_acts *acts, const struct tokens *source,

@@ -31,21 +31,6 @@ static int visible(const struct attn_segment *s, int i)
     return s->causal ? i + s->n_k - s->n_q + 1 : s->n_k;
 }
 
-/* The rows of one head, one below the other [n_k, K], when they do not lie so that a product can read
- * them. */
-static const real *gather(const struct attn_segment *s, const real *x, int ldx, int dim, int *ld,
-                          const struct run *run)
-{
-    *ld = ldx;
-    if (!s->k_rows)
-        return x + (size_t)s->k_start * ldx;
-    real *rows = ARENA_TAKE(run->arena, real, (size_t)s->n_k * dim);
-    for (int j = 0; j < s->n_k; j++)
-        memcpy(rows + (size_t)j * dim, x + (size_t)s->k_rows[j] * ldx, sizeof(real) * (size_t)dim);
-    *ld = dim;
-    return rows;
-}
-
 static void show_weights(const real *p, int head, const struct attn_segment *s, const struct attn *attn,
                          const struct run *run)
 {
@@ -66,9 +51,50 @@ static void drop_weights(real *y, const real *p, int head, const struct attn_seg
                            attn->dropout);
 }
 
+/* One head's keys [K, n_k] and values [n_k, K], end to end: products then read few and near cache lines, which
+ * rows that are a power of two apart do not allow. */
+static void pack_head(real *packed, const real *k, int ldk, const real *v, int ldv, int n_k, int dim,
+                      const struct kern *kern)
+{
+    kern->transpose(packed, n_k, k, ldk, NULL, n_k, dim);
+    packed += (size_t)n_k * dim;
+    for (int j = 0; j < n_k; j++)
+        memcpy(packed + (size_t)j * dim, v + (size_t)j * ldv, sizeof(real) * (size_t)dim);
+}
+
+static const real *at_row(const real *x, int ldx, int row)
+{
+    return x + (size_t)row * (size_t)ldx;
+}
+
+void attn_pack(real *packed, const real *k, int ldk, const real *v, int ldv,
+               const struct attn_segment *segments, int n_segments, const struct attn *attn,
+               const struct run *run)
+{
+    for (int g = 0; g < n_segments; g++) {
+        const struct attn_segment *s = &segments[g];
+        size_t size = 2 * (size_t)s->n_k * attn->dim;
+        real *to = packed + 2 * (size_t)s->k_start * attn->heads * attn->dim;
+        for (int h = 0; h < attn->heads; h++, to += size)
+            pack_head(to, at_row(k, ldk, s->k_start) + h * attn->dim, ldk,
+                      at_row(v, ldv, s->k_start) + h * attn->dim, ldv, s->n_k, attn->dim, run->kern);
+    }
+}
+
+/* O [n_q, K] = P V of one head; values: packed [n_k, K], or all rows, of which the segment names its own. */
+static void mix_values(real *out, int ldo, const real *p, const real *values, int ldv,
+                       const struct attn_segment *s, int dim, const struct kern *kern)
+{
+    if (s->k_rows)
+        for (int i = 0; i < s->n_q; i++)
+            kern->mix(out + (size_t)i * ldo, p + (size_t)i * s->n_k, values, ldv, s->k_rows, s->n_k, dim);
+    else
+        kern->gemm(out, ldo, p, s->n_k, 1, values, dim, s->n_q, dim, s->n_k, false);
+}
+
 void attn_forward(real *out, real *weights, const real *q, int ldq, const real *k, int ldk, const real *v,
-                  int ldv, const struct attn_segment *segments, int n_segments, const struct attn *attn,
-                  const uint64_t *keys, const struct run *run)
+                  int ldv, const real *packed, const struct attn_segment *segments, int n_segments,
+                  const struct attn *attn, const uint64_t *keys, const struct run *run)
 {
     const struct kern *kern = run->kern;
     int dim = attn->dim, d = attn->heads * dim;
@@ -76,15 +102,24 @@ void attn_forward(real *out, real *weights, const real *q, int ldq, const real *
     for (int g = 0; g < n_segments; g++) {
         const struct attn_segment *s = &segments[g];
         size_t area = (size_t)s->n_q * (size_t)s->n_k, mark = arena_mark(run->arena);
-        real *kt = ARENA_TAKE(run->arena, real, (size_t)s->n_k * dim);
+        size_t keys_size = (size_t)s->n_k * dim;
+        real *own = packed ? NULL : ARENA_TAKE(run->arena, real, 2 * keys_size);
         real *scratch = ARENA_TAKE(run->arena, real, area);
         real *dropped = drop ? ARENA_TAKE(run->arena, real, area) : NULL;
         for (int h = 0; h < attn->heads; h++) {
-            size_t head_mark = arena_mark(run->arena);
             real *p = weights ? weights : scratch;
-            int ld;
-            const real *rows = gather(s, k + h * dim, ldk, dim, &ld, run);
-            kern->transpose(kt, s->n_k, rows, ld, s->n_k, dim);
+            const real *kt = own, *values;
+            if (packed) {
+                kt = packed + 2 * ((size_t)s->k_start * d + h * keys_size);
+                values = kt + keys_size;
+            } else if (s->k_rows) {
+                kern->transpose(own, s->n_k, k + h * dim, ldk, s->k_rows, s->n_k, dim);
+                values = v + h * dim;
+            } else {
+                values = own + keys_size;
+                pack_head(own, at_row(k, ldk, s->k_start) + h * dim, ldk,
+                          at_row(v, ldv, s->k_start) + h * dim, ldv, s->n_k, dim, kern);
+            }
             kern->gemm(p, s->n_k, q + (size_t)s->q_start * ldq + h * dim, ldq, 1, kt, s->n_k, s->n_q, s->n_k,
                        dim, false);
             for (int i = 0; i < s->n_q; i++) {
@@ -100,11 +135,8 @@ void attn_forward(real *out, real *weights, const real *q, int ldq, const real *
                 drop_weights(dropped, p, h, s, attn, keys, run);
                 p = dropped;
             }
-            rows = gather(s, v + h * dim, ldv, dim, &ld, run);
-            kern->gemm(out + (size_t)s->q_start * d + h * dim, d, p, s->n_k, 1, rows, ld, s->n_q, dim, s->n_k,
-                       false);
+            mix_values(out + (size_t)s->q_start * d + h * dim, d, p, values, ldv, s, dim, kern);
             profile_product(run->profile, s->n_q, s->n_k, 2.0 * dim);
-            arena_reset(run->arena, head_mark);
         }
         arena_reset(run->arena, mark);
     }
@@ -137,7 +169,7 @@ void attn_backward(real *dq, int lddq, real *dk, int lddk, real *dv, int lddv, c
             }
             /* O = (P D) V */
             kern->gemm(dv + (size_t)s->k_start * lddv + h * dim, lddv, p, 1, n_k, up, d, n_k, dim, n_q, true);
-            kern->transpose(vt, n_k, v + (size_t)s->k_start * ldv + h * dim, ldv, n_k, dim);
+            kern->transpose(vt, n_k, v + (size_t)s->k_start * ldv + h * dim, ldv, NULL, n_k, dim);
             kern->gemm(ds, n_k, up, d, 1, vt, n_k, n_q, n_k, dim, false);
             if (drop)
                 drop_weights(ds, ds, h, s, attn, keys, run);

@@ -18,24 +18,31 @@ struct attn_segment {
 };
 
 struct attn {
-    int heads, dim;       /* H and K = D / H */
-    real scale;           /* usually 1 / sqrt(K) */
-    real dropout;         /* of the weights */
-    int place;            /* for dropout keys */
-    const char *prefix;   /* for the tap: "encoder.layers" ... */
+    int heads, dim;     /* H and K = D / H */
+    real scale;         /* usually 1 / sqrt(K) */
+    real dropout;       /* of the weights */
+    int place;          /* for dropout keys */
+    const char *prefix; /* for the tap: "encoder.layers" ... */
     int layer;
-    const char *name;     /* ... and "self_attn" or "encoder_attn" */
+    const char *name; /* ... and "self_attn" or "encoder_attn" */
 };
 
 /* Reals needed to keep all attention weights of the segments: for each segment and head [n_q, n_k], end to
  * end. */
 size_t attn_weights_size(const struct attn_segment *segments, int n_segments, int heads);
 
-/* out [Nq, H*K]; q, k, v with row strides; weights (attn_weights_size reals; before dropout) or NULL when
- * nobody needs them; keys: dropout key of each query row, or NULL. */
+/* Keys and values of every segment as the products want them, once for many calls: those of a segment are, for
+ * each head, [K, n_k] and [n_k, K], from packed + 2 * k_start * H*K on. No segment may name its rows. */
+void attn_pack(real *packed, const real *k, int ldk, const real *v, int ldv,
+               const struct attn_segment *segments, int n_segments, const struct attn *attn,
+               const struct run *run);
+
+/* out [Nq, H*K]; q, k, v with row strides; packed: what attn_pack made of k and v (which are not read then), or
+ * NULL; weights (attn_weights_size reals; before dropout) or NULL when nobody needs them; keys: dropout key of
+ * each query row, or NULL. */
 void attn_forward(real *out, real *weights, const real *q, int ldq, const real *k, int ldk, const real *v,
-                  int ldv, const struct attn_segment *segments, int n_segments, const struct attn *attn,
-                  const uint64_t *keys, const struct run *run);
+                  int ldv, const real *packed, const struct attn_segment *segments, int n_segments,
+                  const struct attn *attn, const uint64_t *keys, const struct run *run);
 
 /* dq is overwritten for the query rows that segments name; dk and dv
  * are added to (segments may share key rows: the caller zeroes them). dout [Nq, H*K]. */

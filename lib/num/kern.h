@@ -29,7 +29,10 @@ struct kern {
                  int k, bool add);
     /* y [n, out] = x [n, in] times packed panels (nn/linear.h); the same chains of fma. */
     void (*linear)(real *y, const real *x, const real *packed, int n, int out, int in);
-    void (*transpose)(real *y, int ldy, const real *x, int ldx, int rows, int cols); /* y [cols, rows] */
+    /* y [cols, rows] of the rows 0.. of x, or of those that index [rows] names. */
+    void (*transpose)(real *y, int ldy, const real *x, int ldx, const int *index, int rows, int cols);
+    /* y [d] = p [n] times the rows of x that index names: the chains of gemm. */
+    void (*mix)(real *y, const real *p, const real *x, int ldx, const int *index, int n, int d);
 
     double (*sum_squares)(const real *x, size_t n); /* in double: of a gradient block */
     void (*add)(real *y, const real *x, size_t n);  /* y += x */

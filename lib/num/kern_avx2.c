@@ -116,6 +116,43 @@ static inline V V_drop(V x, uint32_t key, uint32_t j, uint32_t limit)
     return V_pair(_mm256_and_ps(x.a, V_keep(key, j, limit)), _mm256_and_ps(x.b, V_keep(key, j + 8, limit)));
 }
 
+/* Rows and columns of 8 registers change places: pairs, then fours, then halves. */
+static inline void transpose_8(__m256 *r)
+{
+    __m256 pair[8], four[8];
+    for (int i = 0; i < 8; i += 2) {
+        pair[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+        pair[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4)
+        for (int k = 0; k < 2; k++) {
+            four[i + 2 * k] = _mm256_shuffle_ps(pair[i + k], pair[i + 2 + k], 0x44);
+            four[i + 2 * k + 1] = _mm256_shuffle_ps(pair[i + k], pair[i + 2 + k], 0xee);
+        }
+    for (int i = 0; i < 4; i++) {
+        r[i] = _mm256_permute2f128_ps(four[i], four[i + 4], 0x20);
+        r[i + 4] = _mm256_permute2f128_ps(four[i], four[i + 4], 0x31);
+    }
+}
+
+/* Rows and columns of 16 vectors change places: each quarter, and two quarters with each other. */
+static inline void V_transpose(V *rows)
+{
+    __m256 block[4][8];
+    for (int i = 0; i < 8; i++) {
+        block[0][i] = rows[i].a;
+        block[1][i] = rows[i + 8].a;
+        block[2][i] = rows[i].b;
+        block[3][i] = rows[i + 8].b;
+    }
+    for (int k = 0; k < 4; k++)
+        transpose_8(block[k]);
+    for (int i = 0; i < 8; i++) {
+        rows[i] = V_pair(block[0][i], block[1][i]);
+        rows[i + 8] = V_pair(block[2][i], block[3][i]);
+    }
+}
+
 static inline real V_sum(V x)
 {
     __m256 s8 = _mm256_add_ps(x.a, x.b);

@@ -37,8 +37,8 @@ static inline __attribute__((always_inline)) void tile(real *c, int ldc, const r
                                                        int tail, const int rows, const int cols)
 {
     V sum[8][4];
-#define FOR_TILE                        \
-    for (int i = 0; i < rows; i++)      \
+#define FOR_TILE                   \
+    for (int i = 0; i < rows; i++) \
         for (int v = 0; v < cols; v++)
 #define LANES_OF(v) ((v) == cols - 1 ? tail : 16)
     FOR_TILE
@@ -85,10 +85,10 @@ static inline __attribute__((always_inline)) void column(real *c, int ldc, const
 #define TILE(rows) tile(c, ldc, a, rsa, csa, b, ldb, bstep, k, add, tail, rows, cols)
     for (; m >= KERN_ROWS; m -= KERN_ROWS, a += (size_t)KERN_ROWS * rsa, c += (size_t)KERN_ROWS * ldc)
         TILE(KERN_ROWS);
-#define LAST(rows)                      \
-    case rows:                          \
-        if (rows < KERN_ROWS)           \
-            TILE(rows);                 \
+#define LAST(rows)            \
+    case rows:                \
+        if (rows < KERN_ROWS) \
+            TILE(rows);       \
         break
     switch (m) {
         LAST(1);
@@ -135,18 +135,48 @@ static void body_linear(real *y, const real *x, const real *packed, int n, int o
     columns(y, out, x, in, 1, packed, 16, (size_t)in * 16, n, out, in, false);
 }
 
-static void body_transpose(real *y, int ldy, const real *x, int ldx, int rows, int cols)
+static void body_transpose(real *y, int ldy, const real *x, int ldx, const int *index, int rows, int cols)
 {
-    for (int i = 0; i < rows; i += 16) /* 16 rows share the cache lines of y */
-        for (int j = 0; j < cols; j++)
-            for (int l = i; l < rows && l < i + 16; l++)
-                y[(size_t)j * ldy + l] = x[(size_t)l * ldx + j];
+    for (int i = 0; i < rows; i += 16) {
+        int height = rows - i < 16 ? rows - i : 16;
+        const real *row[16];
+        for (int l = 0; l < height; l++)
+            row[l] = x + (size_t)(index ? index[i + l] : i + l) * ldx;
+        for (int j = 0; j < cols; j += 16) {
+            int width = cols - j < 16 ? cols - j : 16;
+            V square[16];
+            for (int l = 0; l < 16; l++)
+                square[l] = l < height ? V_load_n(row[l] + j, width) : V_set(0);
+            V_transpose(square);
+            for (int l = 0; l < width; l++)
+                V_store_n(y + (size_t)(j + l) * ldy + i, square[l], height);
+        }
+    }
+}
+
+/* As many columns as there are registers to hide that each sum waits for itself. */
+static void body_mix(real *y, const real *p, const real *x, int ldx, const int *index, int n, int d)
+{
+    for (int j = 0; j < d; j += 64, x += 64, y += 64) {
+        int width = d - j < 64 ? d - j : 64, n_vectors = (width + 15) / 16;
+        V sum[4];
+        for (int v = 0; v < 4; v++)
+            sum[v] = V_set(0);
+        for (int l = 0; l < n; l++) {
+            const real *row = x + (size_t)index[l] * ldx;
+            V weight = V_set(p[l]);
+            for (int v = 0; v < n_vectors; v++)
+                sum[v] =
+                    V_fma(weight, V_load_n(row + 16 * v, width - 16 * v < 16 ? width - 16 * v : 16), sum[v]);
+        }
+        for (int v = 0; v < n_vectors; v++)
+            V_store_n(y + 16 * v, sum[v], width - 16 * v < 16 ? width - 16 * v : 16);
+    }
 }
 
 /* ---- loops over one row: full vectors, then the rest ---- */
 
-#define FOR_VECTORS(n) \
-    for (int j = 0, n_ = 0; j < (n) && (n_ = (n) - j < 16 ? (n) - j : 16); j += 16)
+#define FOR_VECTORS(n) for (int j = 0, n_ = 0; j < (n) && (n_ = (n)-j < 16 ? (n)-j : 16); j += 16)
 
 static real row_dot(const real *x, const real *y, int n)
 {
@@ -463,6 +493,7 @@ const struct kern KERN_TABLE = {
     .gemm = body_gemm,
     .linear = body_linear,
     .transpose = body_transpose,
+    .mix = body_mix,
     .sum_squares = body_sum_squares,
     .add = body_add,
     .scale = body_scale,

@@ -112,6 +112,17 @@ static inline V V_drop(V x, uint32_t key, uint32_t j, uint32_t limit)
     return x;
 }
 
+/* Rows and columns of 16 vectors change places. */
+static inline void V_transpose(V *rows)
+{
+    for (int i = 0; i < 16; i++)
+        for (int l = 0; l < i; l++) {
+            real swap = rows[i].v[l];
+            rows[i].v[l] = rows[l].v[i];
+            rows[l].v[i] = swap;
+        }
+}
+
 static inline real V_sum(V a)
 {
     for (int step = 8; step > 0; step /= 2)

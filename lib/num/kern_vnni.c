@@ -63,6 +63,32 @@ static inline V V_drop(V x, uint32_t key, uint32_t j, uint32_t limit)
     return _mm512_maskz_mov_ps(_mm512_cmpge_epu32_mask(h, _mm512_set1_epi32((int)limit)), x);
 }
 
+/* Rows and columns of 16 vectors change places: pairs, then fours within each quarter of a register, then the
+ * quarters, first of registers 4 apart, then of those 8 apart. */
+static inline void V_transpose(V *rows)
+{
+    V pair[16], four[16];
+    for (int i = 0; i < 16; i += 2) {
+        pair[i] = _mm512_unpacklo_ps(rows[i], rows[i + 1]);
+        pair[i + 1] = _mm512_unpackhi_ps(rows[i], rows[i + 1]);
+    }
+    for (int i = 0; i < 16; i += 4)
+        for (int k = 0; k < 2; k++) {
+            four[i + 2 * k] = _mm512_shuffle_ps(pair[i + k], pair[i + 2 + k], 0x44);
+            four[i + 2 * k + 1] = _mm512_shuffle_ps(pair[i + k], pair[i + 2 + k], 0xee);
+        }
+    for (int i = 0; i < 4; i++) {
+        V even_low = _mm512_shuffle_f32x4(four[i], four[i + 4], 0x88);
+        V odd_low = _mm512_shuffle_f32x4(four[i], four[i + 4], 0xdd);
+        V even_high = _mm512_shuffle_f32x4(four[i + 8], four[i + 12], 0x88);
+        V odd_high = _mm512_shuffle_f32x4(four[i + 8], four[i + 12], 0xdd);
+        rows[i] = _mm512_shuffle_f32x4(even_low, even_high, 0x88);
+        rows[i + 4] = _mm512_shuffle_f32x4(odd_low, odd_high, 0x88);
+        rows[i + 8] = _mm512_shuffle_f32x4(even_low, even_high, 0xdd);
+        rows[i + 12] = _mm512_shuffle_f32x4(odd_low, odd_high, 0xdd);
+    }
+}
+
 static inline real V_sum(V x)
 {
     __m256 s8 = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));

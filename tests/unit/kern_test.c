@@ -147,9 +147,33 @@ static bool same_gemm(const struct kern *k, int n, int depth)
         k->linear(one, a + (size_t)(m - 1) * (size_t)depth, packed, 1, n, depth);
         ok &= same(one, c[0] + (size_t)(m - 1) * (size_t)n, (size_t)n);
     }
-    k->transpose(c[0], M, b, n, M < depth ? M : depth, n < 512 ? n : 512);
-    kern_ref.transpose(c[1], M, b, n, M < depth ? M : depth, n < 512 ? n : 512);
-    return ok && same(c[0], c[1], (size_t)(M * n));
+    return ok;
+}
+
+/* Of rows in order and of rows named, some twice, against the definitions. */
+static bool same_rearranged(const struct kern *k, int n, int d)
+{
+    enum {
+        M = 19,
+        WIDTH = 512
+    };
+    static real x[M * WIDTH], got[2][M * WIDTH], rows[M * WIDTH], p[M];
+    static int index[M];
+    int height = n < M ? n : M, wrong = 0;
+    fill(x, M * WIDTH, 0, 13);
+    fill(p, M, 0, 14);
+    for (int l = 0; l < height; l++)
+        index[l] = (l * l + 3) % M;
+    k->transpose(got[0], M, x, WIDTH, NULL, height, d);
+    k->transpose(got[1], M, x, WIDTH, index, height, d);
+    for (int l = 0; l < height; l++) {
+        memcpy(rows + l * d, x + index[l] * WIDTH, sizeof(real) * (size_t)d);
+        for (int j = 0; j < d; j++)
+            wrong += got[0][j * M + l] != x[l * WIDTH + j] || got[1][j * M + l] != x[index[l] * WIDTH + j];
+    }
+    k->mix(got[0], p, x, WIDTH, index, height, d);
+    kern_ref.gemm(got[1], d, p, height, 1, rows, d, 1, d, height, false);
+    return wrong == 0 && same(got[0], got[1], (size_t)d);
 }
 
 static void check_tier(enum cpu_tier tier)
@@ -167,7 +191,7 @@ static void check_tier(enum cpu_tier tier)
             norms &= same_norm(k, sizes[s], kind);
         }
         for (int d = 0; d < N_SIZES; d += 3)
-            products &= same_gemm(k, sizes[s], sizes[d]);
+            products &= same_gemm(k, sizes[s], sizes[d]) && same_rearranged(k, sizes[s], sizes[d]);
     }
     CHECK(rows, "%s: kernels of a row give the reference's bits", name);
     CHECK(norms, "%s: norms and biases give the reference's bits", name);

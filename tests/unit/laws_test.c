@@ -253,7 +253,7 @@ static void test_steps(const struct tfm_model *model)
          *hidden = ARENA_TAKE(&arena, real, N_LINES * d);
     encoder_forward(memory, NULL, &pair.source, &model->net, &run);
     struct decoder_cache cache;
-    decoder_start(&cache, memory, pair.source.n, pair.target.n, N_LINES, &model->net, &run);
+    decoder_start(&cache, memory, &pair.source, pair.target.n, N_LINES, &model->net, &run);
     static int rows[N_LINES][64];
     int wrong = 0, compared = 0;
     for (int t = 0; t < 64; t++) {

@@ -83,7 +83,7 @@ static void test_beam(const struct tfm_model *model)
     real *memory = ARENA_TAKE(&arena, real, 5 * d), *hidden = ARENA_TAKE(&arena, real, WIDTH * d);
     encoder_forward(memory, NULL, &source, &model->net, &run);
     struct decoder_cache cache;
-    decoder_start(&cache, memory, 5, WIDTH * STEPS, WIDTH, &model->net, &run);
+    decoder_start(&cache, memory, &source, WIDTH * STEPS, WIDTH, &model->net, &run);
     size_t used = arena_mark(&arena);
     static struct history now[WIDTH], next[WIDTH];
     bool same = true;
