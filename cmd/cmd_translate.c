@@ -100,7 +100,7 @@ static const struct option_spec options[] = {
       .help = "print the model, the length limits that were met, and the speed" },
     { .help = "Machine" },
     { .name = "mini-batch", FIELD(options.mini_batch), .argument = "N", .min = 1, .max = 10000,
-      .help = "sentences decoded together by a worker" },
+      .help = "sentences decoded together by a worker, at most" },
     { .name = "maxi-batch", FIELD(style.maxi_batch), .argument = "N", .min = 1, .max = 1000,
       .help = "so many times --mini-batch lines of a file are read and sorted by length in one go" },
     { .name = "cpu-threads", FIELD(options.threads), .argument = "N", .min = 0, .max = 1024,

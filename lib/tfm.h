@@ -152,7 +152,7 @@ struct tfm_translate_options {
     const char *shortlist;   /* a file of tfm_shortlist: only target pieces that it lists for a sentence may come in
                                 its translation, and scores are probabilities among them. "auto": the model's own,
                                 where it has one; "off": none. Drawing and scoring use none. Default "auto" */
-    int mini_batch;          /* sentences decoded together by a worker. Default 64 */
+    int mini_batch;          /* sentences decoded together by a worker, at most. Default 64 */
     int threads;             /* workers; 0 is one a core. Default 0 */
 };
 

@@ -184,6 +184,13 @@ static void sort_sentences(struct plan *plan)
         plan->sorted[plan->count[plan->sentences[i].n_pieces]++] = &plan->sentences[i];
 }
 
+/* With a shortlist each sentence has an unembedding of its own, which is read at every step: no more of them than
+ * the second cache holds, once there are rows enough to keep the multipliers busy. */
+static int listed_sentences(int beam_size)
+{
+    return beam_size > 1 ? 8 : 16;
+}
+
 enum tfm_status plan_batches(struct plan *plan, const struct plan_limits *limits,
                              const struct search_options *options, const struct net *net,
                              struct tfm_error *err)
@@ -194,6 +201,8 @@ enum tfm_status plan_batches(struct plan *plan, const struct plan_limits *limits
     sort_sentences(plan);
     size_t share = (n + workers - 1) / workers; /* no worker shall idle while another has two shares */
     size_t most = share < (size_t)limits->mini_batch ? share : (size_t)limits->mini_batch;
+    if (options->shortlist != NULL && most > (size_t)listed_sentences(options->beam_size))
+        most = (size_t)listed_sentences(options->beam_size);
     plan->n_batches = 0;
     plan->results = 0;
     for (size_t i = 0; i < n;) {

@@ -18,7 +18,8 @@
 #include "base/rng.h"
 #include "model/decoder.h"
 
-#define TILE 32 /* rows whose logits are in memory together */
+#define TILE         32  /* rows whose logits are in memory together */
+#define ENCODER_ROWS 128 /* source pieces that are encoded together, or one sentence's */
 
 struct live_sentence {
     struct search_sentence *sentence;
@@ -122,6 +123,24 @@ static void start_list(struct live_sentence *live, const struct search *search)
     linear_select(&live->unembed, &search->net->unembed, live->tokens, n, search->run);
 }
 
+/* A few sentences at a time, so that what the layers hand each other stays in the second cache. */
+static void encode_sources(real *memory, const struct tokens *source, const struct search *search)
+{
+    for (int from = 0, to; from < source->n_sentences; from = to) {
+        int first = source->start[from];
+        for (to = from + 1; to < source->n_sentences && source->start[to + 1] - first <= ENCODER_ROWS;)
+            to++;
+        int *start = ARENA_TAKE(search->run->arena, int, to - from + 1);
+        for (int i = from; i <= to; i++)
+            start[i - from] = source->start[i] - first;
+        struct tokens part = {
+            .n_sentences = to - from, .n = start[to - from], .ids = source->ids + first, .start = start
+        };
+        encoder_forward(memory + (size_t)first * (size_t)search->net->config->d_model, NULL, &part,
+                        search->net, search->run);
+    }
+}
+
 /* Lays the sources end to end, each with its </s>, encodes them and starts a beam for each. */
 static void start_search(struct search *search, struct search_sentence *const *sentences, int n)
 {
@@ -144,7 +163,7 @@ static void start_search(struct search *search, struct search_sentence *const *s
     }
     struct tokens source = { .n_sentences = n, .n = start[n], .ids = ids, .start = start };
     real *memory = ARENA_TAKE(arena, real, (size_t)source.n * (size_t)net->config->d_model);
-    encoder_forward(memory, NULL, &source, net, search->run);
+    encode_sources(memory, &source, search);
     decoder_start(&search->cache, memory, &source, (int)capacity, n * search->options->beam_size, net,
                   search->run);
 
