@@ -18,9 +18,12 @@ struct packing {
     struct matrices *matrices;
     const struct params *params;
     const struct loaded *loaded;
+    real *kept;
     int n;
     struct linear *linears[MAX_LINEARS];
     size_t at[MAX_LINEARS]; /* bytes of `packed` */
+    size_t cols;            /* of the widest */
+    char *rooms;            /* for each worker a row of reals and one of whole numbers */
 };
 
 static size_t packed_bytes(const struct linear *l, bool is_int8)
@@ -36,50 +39,76 @@ static void add_linear(struct linear *l, void *arg)
     assert(p->n < MAX_LINEARS);
     p->linears[p->n] = l;
     p->at[p->n++] = p->matrices->size;
-    p->matrices->size += packed_bytes(l, p->loaded->values != NULL);
+    p->matrices->size += packed_bytes(l, loaded_is_int8(p->loaded));
+    p->cols = p->cols < (size_t)l->in ? (size_t)l->in : p->cols;
 }
 
-static int first_param(const struct packing *p, const struct linear *l)
+/* Points the linears to where their rows will be, and tells for each matrix in which of them it is. */
+static void place_linear(struct packing *p, int i)
 {
-    size_t offset = (size_t)(l->w - p->loaded->kept);
-    int i = 0;
-    while (p->params->list[i].kept_offset != offset)
-        i++;
-    return i;
-}
-
-static void pack_linear(void *arg, int i, int worker)
-{
-    (void)worker;
-    struct packing *p = arg;
     struct linear *l = p->linears[i];
-    char *to = (char *)p->matrices->packed + p->at[i];
-    int first = first_param(p, l);
-    for (int row = 0, j = first; row < l->out; row += p->params->list[j++].rows)
-        p->matrices->places[j] = (struct matrix_place){ .linear = l, .row = row };
-    size_t offset = p->params->list[first].offset;
-    if (p->loaded->values != NULL) {
-        int8_pack((int8_t *)to, p->loaded->values + offset, l->out, l->in);
-        l->packed8 = (int8_t *)to;
+    void *to = (char *)p->matrices->packed + p->at[i];
+    size_t offset = (size_t)(l->w - p->kept);
+    int param = 0;
+    while (p->params->list[param].kept_offset != offset)
+        param++;
+    for (int row = 0; row < l->out; row += p->params->list[param++].rows)
+        p->matrices->places[param] = (struct matrix_place){ .linear = l, .row = row };
+    if (loaded_is_int8(p->loaded)) {
+        l->packed8 = to;
         l->scales = l->w;
     } else {
-        linear_pack((real *)(void *)to, p->loaded->block + offset, l->out, l->in);
-        l->packed = (real *)(void *)to;
+        l->packed = to;
     }
     l->w = NULL;
 }
 
-enum tfm_status matrices_pack(struct matrices *matrices, struct net *net, const struct params *params,
-                              const struct loaded *loaded, struct pool *pool, struct tfm_error *err)
+/* A row that is not finite leaves a NaN in the place of its scale. */
+static void pack_param(void *arg, int i, int worker)
 {
-    struct packing p = { .matrices = matrices, .params = params, .loaded = loaded };
+    const struct packing *p = arg;
+    const struct param *param = &p->params->list[i];
+    const struct matrix_place *place = &p->matrices->places[i];
+    const struct linear *l = place->linear;
+    if (l == NULL)
+        return;
+    real *row = (real *)(void *)(p->rooms + (size_t)worker * p->cols * (sizeof(real) + 1));
+    int8_t *row8 = (int8_t *)(row + p->cols);
+    real *scales = p->kept + param->kept_offset;
+    for (int r = 0; r < param->rows; r++) {
+        if (l->packed8 != NULL) {
+            scales[r] = loaded_row8(row8, row, p->loaded, i, r);
+            int8_pack_row((int8_t *)(uintptr_t)l->packed8, row8, place->row + r, l->in);
+            continue;
+        }
+        loaded_row(row, p->loaded, i, r);
+        linear_pack_row((real *)(uintptr_t)l->packed, row, place->row + r, l->in);
+        real sum = 0;
+        for (int j = 0; j < l->in; j++)
+            sum += row[j] - row[j]; /* 0, or NaN */
+        scales[r] = sum;
+    }
+    loaded_forget(p->loaded, i);
+}
+
+enum tfm_status matrices_pack(struct matrices *matrices, struct net *net, const struct params *params,
+                              const struct loaded *loaded, real *kept, struct pool *pool,
+                              struct tfm_error *err)
+{
+    struct packing p = { .matrices = matrices, .params = params, .loaded = loaded, .kept = kept };
     *matrices = (struct matrices){ 0 };
     net_each(net, add_linear, &p);
+    p.cols = (p.cols + 15) / 16 * 16;
+    size_t rooms = (size_t)pool_threads(pool) * p.cols * (sizeof(real) + 1);
     matrices->places = mem_alloc((size_t)params->n * sizeof(*matrices->places), err);
     matrices->packed = matrices->places != NULL ? mem_alloc(matrices->size, err) : NULL;
-    if (matrices->packed == NULL)
+    p.rooms = matrices->packed != NULL ? mem_alloc(rooms, err) : NULL;
+    if (p.rooms == NULL)
         return TFM_ENOMEM;
-    pool_run(pool, p.n, pack_linear, &p);
+    for (int i = 0; i < p.n; i++)
+        place_linear(&p, i);
+    pool_run(pool, params->n, pack_param, &p);
+    mem_free(p.rooms);
     net_share(net);
     return TFM_OK;
 }

@@ -17,10 +17,11 @@ struct matrices {
     } * places; /* [params->n] */
 };
 
-/* Packs what safetensors_load read. The net is bound to its kept block (params_bind_kept), and points to the
- * matrices afterwards. */
+/* Packs what safetensors_load opened. The net is bound to its kept block (params_bind_kept), which gets the scales
+ * of int8 rows, and NaN for any row that is not finite, and points to the matrices afterwards. */
 enum tfm_status matrices_pack(struct matrices *matrices, struct net *net, const struct params *params,
-                              const struct loaded *loaded, struct pool *pool, struct tfm_error *err);
+                              const struct loaded *loaded, real *kept, struct pool *pool,
+                              struct tfm_error *err);
 void matrices_release(struct matrices *matrices);
 
 /* The values of tensor i of params, row by row: values [rows, cols]. */

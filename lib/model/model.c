@@ -68,40 +68,44 @@ enum tfm_status model_find_weights(struct str *path, const char *folder, struct 
     return TFM_OK;
 }
 
-/* A row of whole numbers with a weight that was not finite has such a scale. */
-static const struct param *find_broken(const struct params *params, const struct loaded *loaded)
+/* A row of a matrix that is not finite has such a scale. */
+static const struct param *find_broken(const struct params *params, const real *kept)
 {
-    if (loaded->block != NULL)
-        return params_find_broken(params, loaded->block);
     for (int i = 0; i < params->n; i++) {
         const struct param *param = &params->list[i];
         size_t n = param->quantisable ? (size_t)param->rows : params_count(param);
         for (size_t j = 0; j < n; j++) {
-            if (!isfinite(loaded->kept[param->kept_offset + j]))
+            if (!isfinite(kept[param->kept_offset + j]))
                 return param;
         }
     }
     return NULL;
 }
 
+static enum tfm_status pack_weights(struct tfm_model *model, const struct loaded *loaded, struct pool *pool,
+                                    struct tfm_error *err)
+{
+    model->kept = loaded_take_kept(loaded);
+    model->type = loaded_type(loaded);
+    model->precision = loaded_is_int8(loaded) ? TFM_PRECISION_INT8 : TFM_PRECISION_FP32;
+    params_bind_kept(&model->weights, &model->config, model->kept);
+    net_bind(&model->net, &model->config, &model->weights);
+    TRY(matrices_pack(&model->matrices, &model->net, &model->params, loaded, model->kept, pool, err));
+    model->broken = find_broken(&model->params, model->kept);
+    return TFM_OK;
+}
+
 static enum tfm_status open_weights(struct tfm_model *model, struct str *path, struct tfm_error *err)
 {
     TRY(model_find_weights(path, model->folder, err));
     struct pool *pool;
-    struct loaded loaded;
+    struct loaded *loaded = NULL;
     TRY(pool_new(&pool, pool_cores(), err));
     enum tfm_status status =
         safetensors_load(&loaded, path->data, &model->params, model->precision, pool, err);
-    model->kept = loaded.kept;
-    model->type = loaded.type;
-    if (status == TFM_OK) {
-        model->precision = loaded.values != NULL ? TFM_PRECISION_INT8 : TFM_PRECISION_FP32;
-        model->broken = find_broken(&model->params, &loaded);
-        params_bind_kept(&model->weights, &model->config, model->kept);
-        net_bind(&model->net, &model->config, &model->weights);
-        status = matrices_pack(&model->matrices, &model->net, &model->params, &loaded, pool, err);
-    }
-    loaded_release_matrices(&loaded);
+    if (status == TFM_OK)
+        status = pack_weights(model, loaded, pool, err);
+    loaded_free(loaded);
     pool_free(pool);
     return status;
 }

@@ -78,11 +78,7 @@ struct reading {
     struct stored *stored; /* [params->n], and then their scales, where there are some */
     int n_stored;
     struct param *scales; /* [params->n] as parameters */
-    real *block;          /* into which is read, or NULL and ... */
-    int8_t *values;       /* ... whole numbers and ... */
-    real *kept;           /* ... scales and vectors */
-    real *rows;           /* a row for each worker */
-    size_t row_size;
+    real *block;          /* into which is read */
 };
 
 static enum tfm_status map_file(struct reading *r, struct tfm_error *err)
@@ -118,7 +114,6 @@ static void reading_release(struct reading *r)
         mem_free(r->file);
     mem_free(r->stored);
     mem_free(r->scales);
-    mem_free(r->rows);
 }
 
 static enum tfm_status read_header(json_t **root, struct reading *r, struct tfm_error *err)
@@ -370,6 +365,16 @@ static void read_floats(real *y, const char *x, enum tensor_type type, size_t n)
     }
 }
 
+/* A row of whole numbers with its scale. */
+static void read_scaled(real *y, const char *x, const char *scale, size_t n)
+{
+    const int8_t *q = (const int8_t *)x;
+    real times;
+    read_floats(&times, scale, TENSOR_F32, 1);
+    for (size_t j = 0; j < n; j++)
+        y[j] = times * (real)q[j];
+}
+
 /* A tensor as reals. */
 static void read_reals(const struct reading *r, const struct stored *s, real *y)
 {
@@ -378,45 +383,18 @@ static void read_reals(const struct reading *r, const struct stored *s, real *y)
         read_floats(y, x, s->type, params_count(s->param));
         return;
     }
-    const int8_t *q = (const int8_t *)x;
-    for (int row = 0; row < s->param->rows; row++) {
-        real scale;
-        read_floats(&scale, r->data + s->scales + (size_t)row * sizeof(float), TENSOR_F32, 1);
-        for (int j = 0; j < s->param->cols; j++)
-            *y++ = scale * (real)*q++;
-    }
-}
-
-/* A matrix as whole numbers and scales. */
-static void read_int8(const struct reading *r, const struct stored *s, int8_t *values, real *scales,
-                      real *row)
-{
     size_t cols = (size_t)s->param->cols;
-    const char *x = r->data + s->begin;
-    if (s->type == TENSOR_I8) {
-        memcpy(values, x, params_count(s->param));
-        read_floats(scales, r->data + s->scales, TENSOR_F32, (size_t)s->param->rows);
-        return;
-    }
-    for (int i = 0; i < s->param->rows; i++, x += cols * types[s->type].size, values += cols) {
-        read_floats(row, x, s->type, cols);
-        scales[i] = int8_quantise_row(values, row, s->param->cols);
-    }
+    for (size_t row = 0; row < (size_t)s->param->rows; row++)
+        read_scaled(y + row * cols, x + row * cols, r->data + s->scales + row * sizeof(float), cols);
 }
 
 static void read_task(void *arg, int i, int worker)
 {
+    (void)worker;
     const struct reading *r = arg;
     const struct stored *s = &r->stored[i];
-    if (is_scale(s->param, r))
-        return; /* read with its matrix */
-    if (r->block != NULL)
+    if (!is_scale(s->param, r)) /* scales are read with their matrices */
         read_reals(r, s, r->block + s->param->offset);
-    else if (s->param->quantisable)
-        read_int8(r, s, r->values + s->param->offset, r->kept + s->param->kept_offset,
-                  r->rows + (size_t)worker * r->row_size);
-    else
-        read_reals(r, s, r->kept + s->param->kept_offset);
 }
 
 /* I8 where any tensor is, else F32 where any is. */
@@ -462,64 +440,109 @@ enum tfm_status safetensors_open(real **block, const char *path, const struct pa
 
 /* ---- for translation ---- */
 
-static enum tfm_status load_int8(struct loaded *loaded, struct reading *r, struct pool *pool,
-                                 struct tfm_error *err)
-{
-    const struct params *params = r->params;
-    for (int i = 0; i < params->n; i++) {
-        size_t cols = (size_t)params->list[i].cols;
-        r->row_size = cols > r->row_size ? cols : r->row_size;
-    }
-    r->values = loaded->values = mem_alloc(params->size, err);
-    r->rows = mem_alloc((size_t)pool_threads(pool) * r->row_size * sizeof(real), err);
-    if (r->values == NULL || r->rows == NULL)
-        return TFM_ENOMEM;
-    r->kept = loaded->kept;
-    pool_run(pool, r->n_stored, read_task, r);
-    return TFM_OK;
-}
+struct loaded {
+    struct reading reading;
+    bool is_int8;
+    real *kept;
+    const struct stored **tensors; /* [params->n] */
+};
 
-static enum tfm_status load_reals(struct loaded *loaded, struct reading *r, struct pool *pool,
-                                  struct tfm_error *err)
+static enum tfm_status load(struct loaded *loaded, const char *path, const struct params *params,
+                            enum tfm_precision precision, struct pool *pool, struct tfm_error *err)
 {
-    const struct params *params = r->params;
-    r->block = loaded->block = mem_alloc(params->size * sizeof(real), err);
-    if (r->block == NULL)
+    struct reading *r = &loaded->reading;
+    TRY(reading_init(r, path, params, pool, err));
+    loaded->is_int8 =
+        precision == TFM_PRECISION_INT8 || (precision == TFM_PRECISION_KEEP && file_type(r) == TENSOR_I8);
+    loaded->kept = mem_alloc(params->kept_size * sizeof(real), err);
+    loaded->tensors =
+        loaded->kept != NULL ? mem_alloc((size_t)params->n * sizeof(*loaded->tensors), err) : NULL;
+    if (loaded->tensors == NULL)
         return TFM_ENOMEM;
-    pool_run(pool, r->n_stored, read_task, r);
-    for (int i = 0; i < params->n; i++) {
-        const struct param *param = &params->list[i];
-        if (!param->quantisable)
-            memcpy(loaded->kept + param->kept_offset, loaded->block + param->offset,
-                   params_count(param) * sizeof(real));
+    for (int i = 0; i < r->n_stored; i++) {
+        const struct stored *s = &r->stored[i];
+        if (is_scale(s->param, r))
+            continue;
+        loaded->tensors[s->param - params->list] = s;
+        if (!s->param->quantisable)
+            read_reals(r, s, loaded->kept + s->param->kept_offset);
     }
     return TFM_OK;
 }
 
-enum tfm_status safetensors_load(struct loaded *loaded, const char *path, const struct params *params,
+enum tfm_status safetensors_load(struct loaded **loaded, const char *path, const struct params *params,
                                  enum tfm_precision precision, struct pool *pool, struct tfm_error *err)
 {
-    *loaded = (struct loaded){ 0 };
-    struct reading r;
-    enum tfm_status status = reading_init(&r, path, params, pool, err);
-    if (status == TFM_OK) {
-        loaded->type = file_type(&r);
-        loaded->kept = mem_alloc(params->kept_size * sizeof(real), err);
-        status = loaded->kept != NULL ? TFM_OK : TFM_ENOMEM;
+    *loaded = mem_alloc(sizeof(**loaded), err);
+    if (*loaded == NULL)
+        return TFM_ENOMEM;
+    enum tfm_status status = load(*loaded, path, params, precision, pool, err);
+    if (status != TFM_OK) {
+        mem_free(loaded_take_kept(*loaded));
+        loaded_free(*loaded);
+        *loaded = NULL;
     }
-    if (precision == TFM_PRECISION_KEEP)
-        precision = loaded->type == TENSOR_I8 ? TFM_PRECISION_INT8 : TFM_PRECISION_FP32;
-    if (status == TFM_OK)
-        status = precision == TFM_PRECISION_INT8 ? load_int8(loaded, &r, pool, err)
-                                                 : load_reals(loaded, &r, pool, err);
-    reading_release(&r);
     return status;
 }
 
-void loaded_release_matrices(struct loaded *loaded)
+void loaded_free(struct loaded *loaded)
 {
-    mem_free(loaded->block);
-    mem_free(loaded->values);
-    loaded->block = NULL;
-    loaded->values = NULL;
+    if (loaded == NULL)
+        return;
+    reading_release(&loaded->reading);
+    mem_free(loaded->tensors);
+    mem_free(loaded);
+}
+
+enum tensor_type loaded_type(const struct loaded *loaded)
+{
+    return file_type(&loaded->reading);
+}
+
+bool loaded_is_int8(const struct loaded *loaded)
+{
+    return loaded->is_int8;
+}
+
+real *loaded_take_kept(const struct loaded *loaded)
+{
+    return loaded->kept;
+}
+
+void loaded_row(real *values, const struct loaded *loaded, int i, int row)
+{
+    const struct reading *r = &loaded->reading;
+    const struct stored *s = loaded->tensors[i];
+    size_t cols = (size_t)s->param->cols;
+    const char *x = r->data + s->begin + (size_t)row * cols * types[s->type].size;
+    if (s->type == TENSOR_I8)
+        read_scaled(values, x, r->data + s->scales + (size_t)row * sizeof(float), cols);
+    else
+        read_floats(values, x, s->type, cols);
+}
+
+real loaded_row8(int8_t *values, real *room, const struct loaded *loaded, int i, int row)
+{
+    const struct reading *r = &loaded->reading;
+    const struct stored *s = loaded->tensors[i];
+    size_t cols = (size_t)s->param->cols;
+    if (s->type != TENSOR_I8) {
+        loaded_row(room, loaded, i, row);
+        return int8_quantise_row(values, room, s->param->cols);
+    }
+    real scale;
+    read_floats(&scale, r->data + s->scales + (size_t)row * sizeof(float), TENSOR_F32, 1);
+    memcpy(values, r->data + s->begin + (size_t)row * cols, cols);
+    return scale;
+}
+
+void loaded_forget(const struct loaded *loaded, int i)
+{
+    const struct reading *r = &loaded->reading;
+    const struct stored *s = loaded->tensors[i];
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t from = ((uintptr_t)(r->data + s->begin) + page - 1) / page * page;
+    uintptr_t to = (uintptr_t)(r->data + s->end) / page * page;
+    if (to > from)
+        madvise((void *)from, to - from, MADV_DONTNEED);
 }

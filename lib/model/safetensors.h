@@ -39,18 +39,23 @@ enum tfm_status safetensors_read(const char *path, const struct params *params, 
 enum tfm_status safetensors_open(real **block, const char *path, const struct params *params,
                                  enum tensor_type *type, struct pool *pool, struct tfm_error *err);
 
-struct loaded {            /* parameters as a model for translation is made from them */
-    enum tensor_type type; /* of the file */
-    real *kept;            /* [kept_size] vectors, and the scales of whole numbers */
-    real *block;           /* [size] where matrices are reals, else NULL ... */
-    int8_t *values;        /* ... and [size] whole numbers at the same places */
-};
-
-/* Reads matrices as reals or, with TFM_PRECISION_INT8, as whole numbers, whatever the file has; with
- * TFM_PRECISION_KEEP as it has them. A row with a weight that is not finite gets the scale NaN. The caller
- * frees what was taken, on failure too. */
-enum tfm_status safetensors_load(struct loaded *loaded, const char *path, const struct params *params,
+/* For translation: an open file, whose matrices are read row by row as they are packed, so that they are never in
+ * memory twice. With TFM_PRECISION_INT8 they come as whole numbers and with TFM_PRECISION_FP32 as reals, whatever
+ * the file has; with TFM_PRECISION_KEEP as it has them. */
+struct loaded;
+enum tfm_status safetensors_load(struct loaded **loaded, const char *path, const struct params *params,
                                  enum tfm_precision precision, struct pool *pool, struct tfm_error *err);
-void loaded_release_matrices(struct loaded *loaded);
+void loaded_free(struct loaded *loaded); /* not what loaded_take_kept gave */
+enum tensor_type loaded_type(const struct loaded *loaded);
+bool loaded_is_int8(const struct loaded *loaded);
+/* The vectors, with room for the scales of matrices, at params' kept_offset: the caller frees it. */
+real *loaded_take_kept(const struct loaded *loaded);
+
+/* Row of tensor i, a matrix: as reals [cols]; or as whole numbers [cols], whose scale is returned, NaN where a weight
+ * is not finite. room [cols]. */
+void loaded_row(real *values, const struct loaded *loaded, int i, int row);
+real loaded_row8(int8_t *values, real *room, const struct loaded *loaded, int i, int row);
+/* Tensor i will not be read again: its pages are given back. */
+void loaded_forget(const struct loaded *loaded, int i);
 
 #endif

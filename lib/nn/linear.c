@@ -139,10 +139,15 @@ size_t linear_packed_size(int out, int in)
     return (size_t)((out + KERN_PANEL - 1) / KERN_PANEL) * KERN_PANEL * (size_t)in;
 }
 
+void linear_pack_row(real *packed, const real *w, int row, int in)
+{
+    real *panel = packed + (size_t)(row / KERN_PANEL) * (size_t)in * KERN_PANEL + row % KERN_PANEL;
+    for (int j = 0; j < in; j++)
+        panel[(size_t)j * KERN_PANEL] = w[j];
+}
+
 void linear_pack(real *packed, const real *w, int out, int in)
 {
-    for (int p = 0; p < out; p += KERN_PANEL)
-        for (int j = 0; j < in; j++)
-            for (int l = 0; l < KERN_PANEL; l++)
-                *packed++ = p + l < out ? w[(size_t)(p + l) * in + j] : 0;
+    for (int row = 0; row < out; row++)
+        linear_pack_row(packed, w + (size_t)row * (size_t)in, row, in);
 }

@@ -39,9 +39,10 @@ void linear_backward(real *dx, bool add_dx, real *dw, real *db, const real *dy, 
 /* One row of w, wherever it lies: row [in]. */
 void linear_row(real *row, const struct linear *l, int out);
 
-/* Reals that a packed matrix takes, and the packing: panel p holds rows 16p .. 16p+15 of w, column by
- * column. */
+/* Reals that a packed matrix takes, and the packing, of one row or of all, into zeroed memory: panel p holds rows
+ * 16p .. 16p+15 of w, column by column. */
 size_t linear_packed_size(int out, int in);
+void linear_pack_row(real *packed, const real *w, int row, int in);
 void linear_pack(real *packed, const real *w, int out, int in);
 
 #endif

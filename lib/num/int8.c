@@ -28,21 +28,25 @@ real int8_quantise_row(int8_t *q, const real *w, int in)
     return (real)scale;
 }
 
+void int8_pack_row(int8_t *packed, const int8_t *q, int row, int in)
+{
+    int8_t *panel = packed + (size_t)(row / INT8_PANEL) * int8_panel_size(in);
+    size_t lane = (size_t)(row % INT8_PANEL);
+    int32_t sum = 0;
+    for (int j = 0; j < in; j++)
+        sum += q[j];
+    sum *= -128;
+    memcpy(panel + lane * sizeof(sum), &sum, sizeof(sum));
+    int8_t *cell = panel + INT8_CELL + lane * INT8_GROUP;
+    for (; in >= INT8_GROUP; in -= INT8_GROUP, q += INT8_GROUP, cell += INT8_CELL)
+        memcpy(cell, q, INT8_GROUP);
+    memcpy(cell, q, (size_t)in);
+}
+
 void int8_pack(int8_t *packed, const int8_t *q, int out, int in)
 {
-    size_t size = int8_panel_size(in);
-    for (int r = 0; r < out; r++, q += in) {
-        int8_t *panel = packed + (size_t)(r / INT8_PANEL) * size;
-        int lane = r % INT8_PANEL;
-        int32_t sum = 0;
-        for (int j = 0; j < in; j++) {
-            panel[(size_t)(1 + j / INT8_GROUP) * INT8_CELL + (size_t)(INT8_GROUP * lane + j % INT8_GROUP)] =
-                q[j];
-            sum += q[j];
-        }
-        sum *= -128;
-        memcpy(panel + (size_t)lane * sizeof(sum), &sum, sizeof(sum));
-    }
+    for (int row = 0; row < out; row++)
+        int8_pack_row(packed, q + (size_t)row * (size_t)in, row, in);
 }
 
 void int8_row(real *x, const int8_t *packed, real scale, int row, int in)

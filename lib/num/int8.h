@@ -40,7 +40,8 @@ static inline size_t int8_packed_size(int out, int in)
  * zero (below 1e-30); NaN, and zeros in q, where a weight is not finite. */
 real int8_quantise_row(int8_t *q, const real *w, int in);
 
-/* Packs the rows q [out, in] into zeroed memory. */
+/* Puts row number `row` of a matrix, q [in], where it belongs in packed, which was zeroed; or all rows. */
+void int8_pack_row(int8_t *packed, const int8_t *q, int row, int in);
 void int8_pack(int8_t *packed, const int8_t *q, int out, int in);
 
 /* One row, back: x [in] = scale * q. */
