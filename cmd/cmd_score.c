@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "find_model.h"
-#include "options.h"
+#include "models.h"
 #include "output.h"
 #include "print.h"
 #include "score_input.h"
@@ -22,7 +21,8 @@ enum {
 
 struct score_args {
     struct tfm_translate_options options;
-    const char *model, *output, *tsv, *feature, *cpu;
+    struct option_names model;
+    const char *model_weights, *output, *tsv, *feature, *cpu;
     const char *sets[2];
     bool n_best, word_scores, summary;
     const char *alignment;
@@ -36,7 +36,10 @@ struct score_args {
 static const struct option_spec options[] = {
     { .help = "Files" },
     { .name = "model", .letter = 'm', FIELD(model), .argument = "FOLDER",
-      .help = "the model (default: TFM_MODEL, then the one that comes with tfm)" },
+      .help = "the model (default: TFM_MODEL, then the one that comes with tfm); given several times: models "
+              "that score together" },
+    { .name = "model-weights", FIELD(model_weights), .argument = "W,W,...",
+      .help = "how much each model counts, in their order (default: all alike)" },
     { .name = "train-sets", .letter = 't', FIELD(sets), .argument = "SRC TRG",
       .help = "source and target, as if they were given as operands" },
     { .name = "tsv", FIELD(tsv), .argument = "FILE",
@@ -185,12 +188,12 @@ static enum tfm_status score_all(struct tfm_translator *translator, const struct
     return status;
 }
 
-static enum tfm_status score_into(const struct score_args *args, const struct tfm_model *model,
+static enum tfm_status score_into(const struct score_args *args, const struct models *models,
                                   struct score_input *input, struct tfm_error *err)
 {
     struct tfm_translator *translator;
     struct output out;
-    enum tfm_status status = tfm_translator_new(&translator, model, &args->options, err);
+    enum tfm_status status = models_translator(&translator, models, &args->options, err);
     if (status != TFM_OK)
         return status;
     status = output_open(&out, args->output, err);
@@ -204,18 +207,19 @@ static enum tfm_status score_into(const struct score_args *args, const struct tf
 static int run(const struct score_args *args, const char *source, const char *target)
 {
     struct tfm_error err;
-    struct model_path folder;
-    struct tfm_model *model = NULL;
+    struct models models;
     struct score_input input;
+    int wrong = models_read_weights(&models, &table, &args->model, args->model_weights);
+    if (wrong != OPTIONS_GO_ON)
+        return wrong;
     if ((args->cpu != NULL && tfm_set_cpu(args->cpu, &err) != TFM_OK) ||
-        find_model(&folder, args->model, &err) != TFM_OK ||
         score_input_open(&input, source, target, args->n_best, &err) != TFM_OK)
         return cmd_failed(COMMAND, &err);
-    enum tfm_status status = tfm_model_open(&model, folder.text, &err);
+    enum tfm_status status = models_open(&models, &args->model, TFM_PRECISION_KEEP, &err);
     if (status == TFM_OK)
-        status = score_into(args, model, &input, &err);
+        status = score_into(args, &models, &input, &err);
     score_input_close(&input);
-    tfm_model_free(model);
+    models_close(&models);
     return status == TFM_OK ? EXIT_SUCCESS : cmd_failed(COMMAND, &err);
 }
 

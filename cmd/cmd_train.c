@@ -2,7 +2,6 @@
  * cmd_train.c: `tfm train`: the table of its options. The training itself is tfm_train, which saves
  * everything when a signal ends it (stop.c); what it reports goes through progress.c.
  */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -167,28 +166,18 @@ static const struct option_table table = {
     .n = sizeof(options) / sizeof(options[0]),
 };
 
-/* Numbers with commas between, one a corpus. */
 static int read_weights(struct train_args *args)
 {
-    const char *text = args->weights;
-    int n = 0;
-    while (text != NULL) {
-        char *end;
-        double weight = isdigit((unsigned char)*text) || *text == '.' ? strtod(text, &end) : 0;
-        if (!(weight > 0 && weight <= 1000) || (*end != ',' && *end != '\0'))
-            return options_wrong(&table,
-                                 "option --weights: found '%s', expected numbers above 0, up to 1000, "
-                                 "with commas between",
-                                 args->weights);
-        if (n < args->corpora.n)
-            args->corpora.list[n].weight = weight;
-        n++;
-        text = *end == ',' ? end + 1 : NULL;
-    }
-    if (args->weights != NULL && n != args->corpora.n)
-        return options_wrong(&table, "option --weights: found %d weight%s, expected one for each corpus: %d",
-                             n, n == 1 ? "" : "s", args->corpora.n);
-    return OPTIONS_GO_ON;
+    int n = args->corpora.n;
+    if (args->weights == NULL)
+        return OPTIONS_GO_ON;
+    double *weights = calloc((size_t)n, sizeof(*weights));
+    int status = weights != NULL ? options_weights(&table, "weights", args->weights, weights, n, "corpus")
+                                 : options_wrong(&table, "no memory for the weights");
+    for (int i = 0; i < n && status == OPTIONS_GO_ON; i++)
+        args->corpora.list[i].weight = weights[i];
+    free(weights);
+    return status;
 }
 
 static int check_arguments(struct train_args *args, int n_operands, char **argv)

@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "find_model.h"
-#include "options.h"
+#include "models.h"
 #include "output.h"
 #include "targets.h"
 #include "terminal.h"
@@ -19,7 +18,8 @@
 struct translate_args {
     struct tfm_translate_options options;
     struct translate_style style;
-    const char *model, *input, *output, *output_dir, *suffix, *cpu;
+    struct option_names model;
+    const char *model_weights, *input, *output, *output_dir, *suffix, *cpu;
     const char *sampling[2]; /* how, and a number */
     const char *alignment;
     unsigned format, input_format, alignment_of, precision;
@@ -32,7 +32,10 @@ struct translate_args {
 static const struct option_spec options[] = {
     { .help = "Files" },
     { .name = "model", .letter = 'm', FIELD(model), .argument = "FOLDER",
-      .help = "the model (default: TFM_MODEL, then the one that comes with tfm)" },
+      .help = "the model (default: TFM_MODEL, then the one that comes with tfm); given several times: models "
+              "that translate together" },
+    { .name = "model-weights", FIELD(model_weights), .argument = "W,W,...",
+      .help = "how much each model counts, in their order (default: all alike)" },
     { .name = "input", .letter = 'i', FIELD(input), .argument = "FILE",
       .help = "translate this file, as if it were given as an operand; - is standard input" },
     { .name = "output", .letter = 'o', FIELD(output), .argument = "FILE",
@@ -255,12 +258,12 @@ static int translate_to_folder(struct translation_job *job, const struct work *w
     return n_failed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-static int translate_with(const struct tfm_model *model, const struct work *work)
+static int translate_with(const struct models *models, const struct work *work)
 {
     struct tfm_error err;
     const struct translate_args *args = work->args;
-    struct translation_job job = { .command = COMMAND, .style = &args->style, .model = model };
-    if (tfm_translator_new(&job.translator, model, &args->options, &err) != TFM_OK)
+    struct translation_job job = { .command = COMMAND, .style = &args->style, .model = models->list[0] };
+    if (models_translator(&job.translator, models, &args->options, &err) != TFM_OK)
         return cmd_failed(COMMAND, &err);
     int status = args->output_dir != NULL ? translate_to_folder(&job, work) : translate_to_one(&job, work);
     if (args->style.verbose)
@@ -272,20 +275,22 @@ static int translate_with(const struct tfm_model *model, const struct work *work
 static int open_and_translate(const struct work *work)
 {
     struct tfm_error err;
-    struct model_path folder;
-    struct tfm_model *model = NULL;
+    struct models models;
     const struct translate_args *args = work->args;
     static const enum tfm_precision precisions[] = { TFM_PRECISION_KEEP, TFM_PRECISION_FP32,
                                                      TFM_PRECISION_INT8 };
+    int status = models_read_weights(&models, &table, &args->model, args->model_weights);
+    if (status != OPTIONS_GO_ON)
+        return status;
     if ((args->cpu != NULL && tfm_set_cpu(args->cpu, &err) != TFM_OK) ||
-        find_model(&folder, args->model, &err) != TFM_OK ||
-        tfm_model_open_as(&model, folder.text, precisions[args->precision], &err) != TFM_OK)
-        return cmd_failed(COMMAND, &err);
-    if (args->style.verbose)
-        fprintf(stderr, COMMAND ": model %s in %s, %s kernels\n", folder.text,
-                tfm_model_precision(model) == TFM_PRECISION_INT8 ? "int8" : "fp32", tfm_cpu());
-    int status = translate_with(model, work);
-    tfm_model_free(model);
+        models_open(&models, &args->model, precisions[args->precision], &err) != TFM_OK)
+        status = cmd_failed(COMMAND, &err);
+    for (int i = 0; i < models.n && status == OPTIONS_GO_ON && args->style.verbose; i++)
+        fprintf(stderr, COMMAND ": model %s in %s, %s kernels\n", tfm_model_folder(models.list[i]),
+                tfm_model_precision(models.list[i]) == TFM_PRECISION_INT8 ? "int8" : "fp32", tfm_cpu());
+    if (status == OPTIONS_GO_ON)
+        status = translate_with(&models, work);
+    models_close(&models);
     return status;
 }
 

@@ -279,6 +279,7 @@ static bool assign(const struct option_spec *spec, char *fields, const char *tex
     case OPTION_HELP:
     case OPTION_FLAG:
     case OPTION_CORPUS:
+    case OPTION_NAMES:
     case OPTION_PAIR: break;
     }
     assert(!"an option that takes no value");
@@ -342,6 +343,18 @@ static int parse_corpus(struct parser *p, const struct given *given)
     return corpus->tsv != NULL ? OPTIONS_GO_ON : EXIT_USAGE;
 }
 
+static int parse_name(struct parser *p, const struct given *given)
+{
+    struct option_names *names = (struct option_names *)(void *)(p->fields + given->spec->offset);
+    if (names->n == TFM_MAX_MODELS)
+        return options_wrong(p->table, "option %s: found more than %d of them", given->shown, TFM_MAX_MODELS);
+    const char *name = given->joined != NULL ? given->joined : next_value(p, given);
+    if (name == NULL)
+        return EXIT_USAGE;
+    names->list[names->n++] = name;
+    return OPTIONS_GO_ON;
+}
+
 static int parse_value(struct parser *p, const struct given *given)
 {
     const struct option_spec *spec = given->spec;
@@ -349,6 +362,8 @@ static int parse_value(struct parser *p, const struct given *given)
         return parse_pair(p, given, (const char **)(void *)(p->fields + spec->offset));
     if (spec->kind == OPTION_CORPUS)
         return parse_corpus(p, given);
+    if (spec->kind == OPTION_NAMES)
+        return parse_name(p, given);
     const char *text = given->joined;
     double number;
     if (text == NULL && spec->bare != NULL) { /* the next argument is the value only if it reads as one */
@@ -421,6 +436,28 @@ int options_columns(const struct option_table *table, const char *text, int *sou
         return OPTIONS_GO_ON;
     return options_wrong(table, "option --tsv-fields: found '%s', expected two numbers of columns, as in 1,2",
                          text);
+}
+
+int options_weights(const struct option_table *table, const char *name, const char *text, double *weights, int n,
+                    const char *of_what)
+{
+    int found = 0;
+    for (const char *at = text; at != NULL; found++) {
+        char *end;
+        double weight = isdigit((unsigned char)*at) || *at == '.' ? strtod(at, &end) : 0;
+        if (!(weight > 0 && weight <= 1000) || (*end != ',' && *end != '\0'))
+            return options_wrong(table,
+                                 "option --%s: found '%s', expected numbers above 0, up to 1000, with commas "
+                                 "between",
+                                 name, text);
+        if (found < n)
+            weights[found] = weight;
+        at = *end == ',' ? end + 1 : NULL;
+    }
+    if (found != n)
+        return options_wrong(table, "option --%s: found %d weight%s, expected one for each %s: %d", name, found,
+                             found == 1 ? "" : "s", of_what, n);
+    return OPTIONS_GO_ON;
 }
 
 int options_apply(const struct option_table *table, void *fields, int argc, char **argv, int *n_operands)

@@ -24,6 +24,12 @@ enum option_kind {
     OPTION_ENUM,     /* the words between the bars are the enumerators, from 0 on */
     OPTION_INTERVAL, /* an amount of training: 10e, 100Ku, 1Gt */
     OPTION_CORPUS,   /* a corpus more: two files or one, as the argument's name has two words or one */
+    OPTION_NAMES,    /* a string more */
+};
+
+struct option_names { /* the strings given, in their order */
+    const char *list[TFM_MAX_MODELS];
+    int n;
 };
 
 struct corpus_list { /* what options of a kind were given, in their order */
@@ -56,6 +62,7 @@ struct option_spec {
                                                       const char **: OPTION_PAIR,      \
                                                       unsigned: OPTION_ENUM,           \
                                                       struct corpus_list: OPTION_CORPUS, \
+                                                      struct option_names: OPTION_NAMES, \
                                                       struct tfm_interval: OPTION_INTERVAL)
 
 /* Entries that several commands share. */
@@ -86,6 +93,10 @@ int options_apply(const struct option_table *table, void *fields, int argc, char
 
 /* Reads the value of --tsv-fields, two numbers of columns; NULL leaves both as they are. */
 int options_columns(const struct option_table *table, const char *text, int *source, int *target);
+
+/* Reads the value of an option that gives each of the n corpora, or models, a weight: "2,1,0.5". */
+int options_weights(const struct option_table *table, const char *name, const char *text, double *weights, int n,
+                    const char *of_what);
 
 /* Reports wrong usage, "<command>: <sentence>", and returns the exit status, 2. */
 int options_wrong(const struct option_table *table, const char *format, ...)

@@ -50,6 +50,7 @@ static void format_default(const struct option_spec *spec, const void *defaults,
     case OPTION_HELP:
     case OPTION_FLAG:
     case OPTION_CORPUS:
+    case OPTION_NAMES:
     case OPTION_PAIR: break;
     }
 }

@@ -104,6 +104,7 @@ TFM_API enum tfm_status tfm_model_open(struct tfm_model **model, const char *fol
 TFM_API enum tfm_status tfm_model_open_as(struct tfm_model **model, const char *folder,
                                           enum tfm_precision precision, struct tfm_error *err);
 TFM_API enum tfm_precision tfm_model_precision(const struct tfm_model *model); /* FP32 or INT8 */
+TFM_API const char *tfm_model_folder(const struct tfm_model *model);           /* as it was given */
 TFM_API void tfm_model_free(struct tfm_model *model);
 
 /* The piece with this id in the target vocabulary, U+2581 standing for a space; NULL when there is none. */
@@ -184,6 +185,17 @@ TFM_API void tfm_translate_options_init(struct tfm_translate_options *options);
 TFM_API enum tfm_status tfm_translator_new(struct tfm_translator **translator, const struct tfm_model *model,
                                            const struct tfm_translate_options *options,
                                            struct tfm_error *err);
+
+/* The same with several models (at most TFM_MAX_MODELS) that translate together: the log-probability of a piece
+ * is the mean of theirs, by their weights (NULL: equal; only their ratios matter). Their vocabularies must be
+ * the same, architecture and size may differ. What belongs to one model, alignments and a shortlist "auto", is
+ * that of the first. */
+#define TFM_MAX_MODELS 16
+TFM_API enum tfm_status tfm_translator_new_ensemble(struct tfm_translator **translator,
+                                                    const struct tfm_model *const *models,
+                                                    const float *weights, int n_models,
+                                                    const struct tfm_translate_options *options,
+                                                    struct tfm_error *err);
 TFM_API void tfm_translator_free(struct tfm_translator *translator);
 
 /* Translates n lines (without line ends; a line with only white space gives an empty text). result[0..n-1]

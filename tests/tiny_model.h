@@ -18,6 +18,7 @@ struct tiny_options {
     enum tfm_cell cell;
     float eos_bias, unk_bias;
     uint64_t seed;
+    int d_model; /* 0: 24 */
 };
 
 /* Appends a sentence of n words, each of one to three syllables. */
@@ -68,7 +69,7 @@ static inline enum tfm_status tiny_write(const char *folder, const struct tiny_o
     struct config config = {
         .encoder_layers = 2,
         .decoder_layers = 2,
-        .d_model = 24,
+        .d_model = o->d_model > 0 ? o->d_model : 24,
         .heads = 3,
         .ffn_dim = 40,
         .activation = ACT_RELU,

@@ -1,6 +1,7 @@
 /*
- * candidates.c: what may follow a hypothesis. On the sentence's way: search_batch calls candidates_find with
- * the logits of each live hypothesis and hands what it finds to beam_step. For a token i of logit x_i
+ * candidates.c: what may follow a hypothesis. On the sentence's way: search_batch calls candidates_sum and
+ * candidates_find with the logits of each live hypothesis and hands what is found to beam_step. For a token i
+ * of logit x_i
  *     x_i <- x_i / c if x_i > 0, else x_i * c     where i stands in it already (Keskar et al. 2019)
  *     score_i = x_i - log sum_j exp(x_j)
  * and then some tokens are forbidden, which leaves the scores of the others as they are: the unknown piece,
@@ -130,14 +131,24 @@ static void draw(struct beam_candidate *candidates, const real *logits, const st
     arena_reset(run->arena, mark);
 }
 
-void candidates_find(struct beam_candidate *candidates, real *logits, const struct candidate_row *row,
-                     const struct candidate_options *options, const struct config *config,
-                     const struct run *run)
+static int count_tokens(const struct candidate_row *row, const struct config *config)
 {
-    int v = row->tokens != NULL ? row->n_tokens : config->vocab_size;
+    return row->tokens != NULL ? row->n_tokens : config->vocab_size;
+}
+
+real candidates_sum(real *logits, const struct candidate_row *row, const struct candidate_options *options,
+                    const struct config *config, const struct run *run)
+{
     if (options->repetition_penalty != 1)
         punish_repetitions(logits, row, (real)options->repetition_penalty);
-    real sum = run->kern->logsumexp(logits, v);
+    return run->kern->logsumexp(logits, count_tokens(row, config));
+}
+
+void candidates_find(struct beam_candidate *candidates, real *logits, real sum,
+                     const struct candidate_row *row, const struct candidate_options *options,
+                     const struct config *config, const struct run *run)
+{
+    int v = count_tokens(row, config);
     for (int i = 0; i < options->n; i++)
         candidates[i] = (struct beam_candidate){ .token = -1, .score = -INFINITY };
     if (row->forced >= 0) {

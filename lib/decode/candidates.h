@@ -31,11 +31,16 @@ struct candidate_row {
 
 bool candidates_need_history(const struct candidate_options *options);
 
+/* The first half: punishes repetitions and returns the logarithm of the sum of exp(logits). Several models'
+ * logits [V or n_tokens] can then be put together, and their sums in the same way. */
+real candidates_sum(real *logits, const struct candidate_row *row, const struct candidate_options *options,
+                    const struct config *config, const struct run *run);
+
 /* candidates [n]: best first (or in the order drawn), filled up with tokens of -1; their scores are
- * log-probabilities among the row's tokens. The logits [V or n_tokens] are changed. */
-void candidates_find(struct beam_candidate *candidates, real *logits, const struct candidate_row *row,
-                     const struct candidate_options *options, const struct config *config,
-                     const struct run *run);
+ * log-probabilities, logits - sum. The logits are changed. */
+void candidates_find(struct beam_candidate *candidates, real *logits, real sum,
+                     const struct candidate_row *row, const struct candidate_options *options,
+                     const struct config *config, const struct run *run);
 size_t candidates_bytes(const struct candidate_options *options, int v); /* of the arena, given back */
 
 #endif

@@ -7,6 +7,7 @@
  * segment of its own over the cache rows of its history; together they are one cross-attention segment over
  * their source. Logits are made for a few rows at a time, and of each row only a few candidates are kept
  * (candidates.c). With a shortlist, a sentence has an unembedding of its own, of the rows of E that it lists.
+ * An ensemble takes each step with all its members, and log p = sum_m w_m log p_m, as Marian has it.
  * Whatever is computed for a row depends on that row alone, so neither batch nor threads change a digit.
  */
 #include "decode/search.h"
@@ -26,15 +27,22 @@ struct live_sentence {
     struct beam beam;
     int source_start, n_source; /* rows of the encoder's output */
     real *attention;            /* [nodes of the beam, n_source] that of the piece behind a node, or NULL */
-    int *tokens;                /* [unembed.out] its shortlist, or NULL */
-    struct linear unembed;      /* their rows */
+    int *tokens;                /* [unembed[0].out] its shortlist, or NULL */
+    struct linear *unembed;     /* [n_members] their rows, of each member */
+};
+
+struct member { /* of an ensemble, or the only net */
+    const struct net *net;
+    struct decoder_cache cache;
+    real *hidden; /* [n, D] of a step */
 };
 
 struct search {
     const struct search_options *options;
     const struct net *net;
     const struct run *run;
-    struct decoder_cache cache;
+    int n_members;
+    struct member *members; /* [n_members]; the first is the net */
     int n_live;
     struct live_sentence *live; /* [n_live] still searched for, in order */
 };
@@ -54,14 +62,25 @@ static int sentence_limit(const struct search_options *options, const struct sea
 
 #define ROUNDING ((size_t)64 * 64) /* an arena rounds each block up to 64 bytes */
 
-size_t search_scratch_base(const struct search_options *options, const struct net *net)
+/* Member m of the ensemble, the net itself or one of the others. */
+static const struct net *nth_net(const struct search_options *options, const struct net *net, int m)
 {
-    int d = net->config->d_model, f = net->config->ffn_dim;
-    return sizeof(real) * TILE * (size_t)net->unembed.out + linear_scratch(d > f ? d : f) +
-           candidates_bytes(&options->candidates, net->unembed.out) + ROUNDING;
+    return m == 0 ? net : options->more[m - 1];
 }
 
-size_t search_scratch(const struct search_options *options, const struct net *net, int n_pieces, int n_forced)
+size_t search_scratch_base(const struct search_options *options, const struct net *net)
+{
+    size_t sum = candidates_bytes(&options->candidates, net->unembed.out) + ROUNDING;
+    for (int m = 0; m <= options->n_more; m++) {
+        int d = nth_net(options, net, m)->config->d_model, f = nth_net(options, net, m)->config->ffn_dim;
+        sum += sizeof(real) * TILE * (size_t)net->unembed.out + linear_scratch(d > f ? d : f);
+    }
+    return sum;
+}
+
+/* Of one net, and of what there is once for all. */
+static size_t scratch_of(const struct search_options *options, const struct net *net, int n_pieces,
+                         int n_forced)
 {
     const struct config *c = net->config;
     size_t d = (size_t)c->d_model, source = (size_t)n_pieces + 1;
@@ -79,19 +98,29 @@ size_t search_scratch(const struct search_options *options, const struct net *ne
     if (options->align) /* of each node, and of each head in a step */
         attention += source * (1 + beam * limit + beam * (size_t)net->decoder[0].cross.heads);
     return sizeof(real) * (cache + rows + attention) + lists + beam_bytes(options->beam_size, (int)limit) +
-           sizeof(struct live_sentence) + search_list_scratch(options, net, n_pieces, n_forced) + ROUNDING;
+           sizeof(struct live_sentence) + sizeof(struct linear) + ROUNDING;
 }
 
-/* Ids, rows (16 to a panel, with a scale and a bias each), and for a moment what is listed beyond the list,
- * and the bits of the vocabulary. */
+size_t search_scratch(const struct search_options *options, const struct net *net, int n_pieces, int n_forced)
+{
+    size_t sum = search_list_scratch(options, net, n_pieces, n_forced);
+    for (int m = 0; m <= options->n_more; m++)
+        sum += scratch_of(options, nth_net(options, net, m), n_pieces, n_forced);
+    return sum;
+}
+
+/* Ids, rows of each net (16 to a panel, with a scale and a bias each), and for a moment what is listed beyond
+ * the list, and the bits of the vocabulary. */
 size_t search_list_scratch(const struct search_options *options, const struct net *net, int n_pieces,
                            int n_forced)
 {
     if (options->shortlist == NULL)
         return 0;
     size_t n = (size_t)shortlist_most(options->shortlist, n_pieces, n_forced + 2) + KERN_PANEL;
-    return n * (sizeof(int) + sizeof(real) * ((size_t)net->config->d_model + 3)) +
-           sizeof(int) * ((size_t)n_forced + 2) + (size_t)net->unembed.out / 8 + ROUNDING;
+    size_t sum = n * sizeof(int) + sizeof(int) * ((size_t)n_forced + 2) + (size_t)net->unembed.out / 8;
+    for (int m = 0; m <= options->n_more; m++)
+        sum += n * sizeof(real) * ((size_t)nth_net(options, net, m)->config->d_model + 3) + ROUNDING;
+    return sum;
 }
 
 size_t search_results(const struct search_options *options, int n_pieces, int n_forced)
@@ -120,24 +149,42 @@ static void start_list(struct live_sentence *live, const struct search *search)
         more[n_more++] = config->unk_token_id;
     int n = shortlist_select(live->tokens, list, sentence->pieces, sentence->n_pieces, more, n_more, arena);
     arena_reset(arena, mark);
-    linear_select(&live->unembed, &search->net->unembed, live->tokens, n, search->run);
+    live->unembed = ARENA_TAKE(arena, struct linear, search->n_members);
+    for (int m = 0; m < search->n_members; m++)
+        linear_select(&live->unembed[m], &search->members[m].net->unembed, live->tokens, n, search->run);
 }
 
 /* A few sentences at a time, so that what the layers hand each other stays in the second cache. */
-static void encode_sources(real *memory, const struct tokens *source, const struct search *search)
+static void encode_sources(real *memory, const struct tokens *source, const struct net *net,
+                           const struct run *run)
 {
     for (int from = 0, to; from < source->n_sentences; from = to) {
         int first = source->start[from];
         for (to = from + 1; to < source->n_sentences && source->start[to + 1] - first <= ENCODER_ROWS;)
             to++;
-        int *start = ARENA_TAKE(search->run->arena, int, to - from + 1);
+        int *start = ARENA_TAKE(run->arena, int, to - from + 1);
         for (int i = from; i <= to; i++)
             start[i - from] = source->start[i] - first;
         struct tokens part = {
             .n_sentences = to - from, .n = start[to - from], .ids = source->ids + first, .start = start
         };
-        encoder_forward(memory + (size_t)first * (size_t)search->net->config->d_model, NULL, &part,
-                        search->net, search->run);
+        encoder_forward(memory + (size_t)first * (size_t)net->config->d_model, NULL, &part, net, run);
+    }
+}
+
+/* Encodes the sources and starts the decoder, for each member. */
+static void start_members(struct search *search, const struct tokens *source, int capacity)
+{
+    const struct run *run = search->run;
+    search->n_members = 1 + search->options->n_more;
+    search->members = ARENA_TAKE(run->arena, struct member, search->n_members);
+    for (int m = 0; m < search->n_members; m++) {
+        struct member *member = &search->members[m];
+        member->net = nth_net(search->options, search->net, m);
+        real *memory = ARENA_TAKE(run->arena, real, (size_t)source->n * (size_t)member->net->config->d_model);
+        encode_sources(memory, source, member->net, run);
+        decoder_start(&member->cache, memory, source, capacity,
+                      source->n_sentences * search->options->beam_size, member->net, run);
     }
 }
 
@@ -162,10 +209,7 @@ static void start_search(struct search *search, struct search_sentence *const *s
         ids[start[i + 1] - 1] = net->config->eos_token_id;
     }
     struct tokens source = { .n_sentences = n, .n = start[n], .ids = ids, .start = start };
-    real *memory = ARENA_TAKE(arena, real, (size_t)source.n * (size_t)net->config->d_model);
-    encode_sources(memory, &source, search);
-    decoder_start(&search->cache, memory, &source, (int)capacity, n * search->options->beam_size, net,
-                  search->run);
+    start_members(search, &source, (int)capacity);
 
     struct beam_options options = {
         .size = search->options->beam_size,
@@ -212,15 +256,14 @@ static void keep_attention(struct search *search, const real *weights)
     }
 }
 
-/* Feeds the last token of every live hypothesis to the decoder: hidden [n, D]. */
-static real *decode_rows(struct search *search, int n)
+/* Feeds the last token of every live hypothesis to each member's decoder. */
+static void decode_rows(struct search *search, int n)
 {
     struct arena *arena = search->run->arena;
-    real *hidden = ARENA_TAKE(arena, real, (size_t)n * (size_t)search->net->config->d_model);
     int *ids = ARENA_TAKE(arena, int, n), *positions = ARENA_TAKE(arena, int, n);
     struct attn_segment *self = ARENA_TAKE(arena, struct attn_segment, n);
     struct attn_segment *cross = ARENA_TAKE(arena, struct attn_segment, search->n_live);
-    int first_new = search->cache.self[0].n_rows, row = 0;
+    int first_new = search->members[0].cache.self[0].n_rows, row = 0; /* alike in all */
     for (int i = 0; i < search->n_live; i++) {
         struct live_sentence *live = &search->live[i];
         int n_keys = live->beam.step + 1;
@@ -242,10 +285,14 @@ static real *decode_rows(struct search *search, int n)
             arena, real,
             attn_weights_size(cross, search->n_live, search->net->decoder[in.cross_layer].cross.heads));
     }
-    decoder_step(hidden, &search->cache, ids, positions, &in, search->net, search->run);
-    if (search->options->align)
-        keep_attention(search, in.cross_weights);
-    return hidden;
+    for (int m = 0; m < search->n_members; m++) {
+        struct member *member = &search->members[m];
+        member->hidden = ARENA_TAKE(arena, real, (size_t)n * (size_t)member->net->config->d_model);
+        decoder_step(member->hidden, &member->cache, ids, positions, &in, member->net, search->run);
+        if (in.cross_weights != NULL)
+            keep_attention(search, in.cross_weights);
+        in.cross_weights = NULL; /* that of the first member is kept */
+    }
 }
 
 /* The live hypotheses as what decides their candidates, in the order of the rows: rows [n]. */
@@ -262,7 +309,7 @@ static struct candidate_row *list_rows(struct search *search, int n)
         for (int h = 0; h < beam->n_live; h++, row++) {
             *row = (struct candidate_row){ .step = step, .forced = -1 };
             row->tokens = live->tokens;
-            row->n_tokens = live->unembed.out;
+            row->n_tokens = live->tokens != NULL ? live->unembed->out : 0;
             if (step < sentence->n_forced)
                 row->forced = sentence->forced[step];
             /* All samples begin at the first piece that is not forced. */
@@ -278,37 +325,64 @@ static struct candidate_row *list_rows(struct search *search, int n)
     return rows;
 }
 
-/* candidates [n, beam_size] of n rows that have an unembedding in common. */
-static void score_part(struct beam_candidate *candidates, const real *hidden,
-                       const struct candidate_row *rows, int n, const struct linear *unembed,
-                       const struct search *search)
+/* logits [n, v] and the logarithms of their sums [n], of one member, for n rows from number `first` on. */
+static void member_logits(real *logits, real *sums, int m, int first, const struct candidate_row *rows, int n,
+                          const struct linear *unembed, const struct search *search)
+{
+    const real *hidden = search->members[m].hidden + (size_t)first * (size_t)unembed->in;
+    linear_forward(logits, hidden, unembed, n, search->run);
+    for (int i = 0; i < n; i++)
+        sums[i] = candidates_sum(logits + (size_t)i * (size_t)unembed->out, &rows[first + i],
+                                 &search->options->candidates, search->net->config, search->run);
+}
+
+/* x [n] = w x + v y. What holds for logits and their logarithmic sums holds for log-probabilities. */
+static void mix(real *x, real w, const real *y, real v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = w * x[i] + v * y[i];
+}
+
+/* candidates [n, beam_size] of n rows from number `first` on, that have unembeddings in common: those of a
+ * shortlist, or NULL for the whole vocabulary. */
+static void score_part(struct beam_candidate *candidates, int first, const struct candidate_row *rows, int n,
+                       const struct linear *listed, const struct search *search)
 {
     struct arena *arena = search->run->arena;
-    size_t mark = arena_mark(arena), d = (size_t)unembed->in, v = (size_t)unembed->out;
-    size_t k = (size_t)search->options->beam_size;
-    real *logits = ARENA_TAKE(arena, real, TILE * v);
-    for (int start = 0; start < n; start += TILE) {
-        int n_here = n - start < TILE ? n - start : TILE;
-        linear_forward(logits, hidden + (size_t)start * d, unembed, n_here, search->run);
+    size_t mark = arena_mark(arena), k = (size_t)search->options->beam_size;
+    size_t v = (size_t)(listed != NULL ? listed : &search->net->unembed)->out;
+    real *logits = ARENA_TAKE(arena, real, TILE * v), sums[TILE], more_sums[TILE];
+    real *more = search->n_members > 1 ? ARENA_TAKE(arena, real, TILE * v) : NULL;
+    for (int end = first + n; first < end; first += TILE) {
+        int n_here = end - first < TILE ? end - first : TILE;
+        for (int m = 0; m < search->n_members; m++) {
+            const struct linear *unembed = listed != NULL ? &listed[m] : &search->members[m].net->unembed;
+            member_logits(m > 0 ? more : logits, m > 0 ? more_sums : sums, m, first, rows, n_here, unembed,
+                          search);
+            if (m == 0)
+                continue;
+            real w = m > 1 ? 1 : (real)search->options->weights[0], w_m = (real)search->options->weights[m];
+            mix(logits, w, more, w_m, (size_t)n_here * v);
+            mix(sums, w, more_sums, w_m, (size_t)n_here);
+        }
         for (int i = 0; i < n_here; i++)
-            candidates_find(candidates + (size_t)(start + i) * k, logits + (size_t)i * v, &rows[start + i],
-                            &search->options->candidates, search->net->config, search->run);
+            candidates_find(candidates + (size_t)(first + i) * k, logits + (size_t)i * v, sums[i],
+                            &rows[first + i], &search->options->candidates, search->net->config, search->run);
     }
     arena_reset(arena, mark);
 }
 
 /* candidates [n, beam_size] of all rows: together, or sentence by sentence where each has its own list. */
-static struct beam_candidate *score_rows(struct search *search, const real *hidden, int n)
+static struct beam_candidate *score_rows(struct search *search, int n)
 {
-    size_t d = (size_t)search->net->config->d_model, k = (size_t)search->options->beam_size;
+    size_t k = (size_t)search->options->beam_size;
     struct beam_candidate *candidates = ARENA_TAKE(search->run->arena, struct beam_candidate, (size_t)n * k);
     const struct candidate_row *rows = list_rows(search, n);
     if (search->options->shortlist == NULL)
-        score_part(candidates, hidden, rows, n, &search->net->unembed, search);
+        score_part(candidates, 0, rows, n, NULL, search);
     for (int i = 0, row = 0; i < search->n_live && search->options->shortlist != NULL; i++) {
         const struct live_sentence *live = &search->live[i];
-        score_part(candidates + (size_t)row * k, hidden + (size_t)row * d, rows + row, live->beam.n_live,
-                   &live->unembed, search);
+        score_part(candidates, row, rows, live->beam.n_live, live->unembed, search);
         row += live->beam.n_live;
     }
     return candidates;
@@ -360,8 +434,8 @@ static void step(struct search *search, struct arena *results)
     int n = 0;
     for (int i = 0; i < search->n_live; i++)
         n += search->live[i].beam.n_live;
-    const real *hidden = decode_rows(search, n);
-    const struct beam_candidate *candidates = score_rows(search, hidden, n);
+    decode_rows(search, n);
+    const struct beam_candidate *candidates = score_rows(search, n);
     int n_live = 0;
     for (int i = 0; i < search->n_live; i++) {
         struct live_sentence *live = &search->live[i];

@@ -17,6 +17,9 @@ struct search_options {
     int align_layer;
     struct candidate_options candidates; /* its n is set to the beam size */
     const struct shortlist *shortlist;   /* what may come in a sentence's translation; NULL: anything */
+    int n_more;                          /* members of an ensemble beside the net given to search_batch ... */
+    const struct net *const *more;       /* ... [n_more], of the same vocabularies and start symbol */
+    const float *weights;                /* [1 + n_more] of the members' log-probabilities, 1 in sum */
 };
 
 struct search_hypothesis {
@@ -52,7 +55,7 @@ size_t search_list_scratch(const struct search_options *options, const struct ne
                            int n_forced);
 
 /* Translates the n sentences of a batch. Scratch comes from the run's arena and is given back; hypotheses
- * are taken from `results`. The net must be packed. */
+ * are taken from `results`. The net must be packed. Attention is that of the net, not of other members. */
 void search_batch(struct search_sentence *const *sentences, int n, const struct search_options *options,
                   const struct net *net, struct arena *results, const struct run *run);
 

@@ -104,11 +104,22 @@ enum tfm_status translator_new(struct tfm_translator **translator, const struct 
                                const struct tfm_translate_options *options,
                                const struct shortlist *shortlist, struct tfm_error *err)
 {
+    struct ensemble one = { .n = 1, .nets = { net }, .weights = { 1 } };
+    return translator_new_ensemble(translator, &one, source, target, kern, options, shortlist, err);
+}
+
+enum tfm_status translator_new_ensemble(struct tfm_translator **translator, const struct ensemble *ensemble,
+                                        const struct spm *source, const struct spm *target,
+                                        const struct kern *kern, const struct tfm_translate_options *options,
+                                        const struct shortlist *shortlist, struct tfm_error *err)
+{
+    const struct net *net = ensemble->nets[0];
     *translator = NULL;
     TRY(translate_options_check(options, net->config, err));
     struct tfm_translator *t = mem_alloc(sizeof(*t), err);
     if (t == NULL)
         return TFM_ENOMEM;
+    t->ensemble = *ensemble;
     t->net = net;
     t->source = source;
     t->target = target;
@@ -116,6 +127,9 @@ enum tfm_status translator_new(struct tfm_translator **translator, const struct 
     t->options = *options;
     translate_options_search(&t->search, options, net->config);
     t->search.shortlist = shortlist;
+    t->search.n_more = t->ensemble.n - 1;
+    t->search.more = t->ensemble.nets + 1;
+    t->search.weights = t->ensemble.weights;
     enum tfm_status status = translator_init(t, err);
     if (status != TFM_OK) {
         tfm_translator_free(t);
@@ -146,18 +160,23 @@ static enum tfm_status open_shortlist(struct shortlist **shortlist, const struct
 enum tfm_status tfm_translator_new(struct tfm_translator **translator, const struct tfm_model *model,
                                    const struct tfm_translate_options *options, struct tfm_error *err)
 {
-    *translator = NULL;
-    if (model->broken != NULL) /* inspect can still look at it, and so makes its translator itself */
-        return err_set(
-            err, TFM_EFORMAT,
-            "%s: the weights %s are not all finite numbers, so the model cannot translate: get it anew, "
-            "or see with tfm inspect what it holds",
-            model->folder, model->broken->name);
+    return tfm_translator_new_ensemble(translator, &model, NULL, 1, options, err);
+}
+
+enum tfm_status tfm_translator_new_ensemble(struct tfm_translator **translator,
+                                            const struct tfm_model *const *models, const float *weights,
+                                            int n_models, const struct tfm_translate_options *options,
+                                            struct tfm_error *err)
+{
+    struct ensemble ensemble;
     struct shortlist *shortlist;
+    *translator = NULL;
+    TRY(ensemble_init(&ensemble, models, weights, n_models, err));
+    const struct tfm_model *model = models[0];
     TRY(translate_options_check(options, &model->config, err));
     TRY(open_shortlist(&shortlist, model, options, err));
-    enum tfm_status status = translator_new(translator, &model->net, model->source, model->target, model->kern,
-                                            options, shortlist, err);
+    enum tfm_status status = translator_new_ensemble(translator, &ensemble, model->source, model->target,
+                                                     model->kern, options, shortlist, err);
     if (status == TFM_OK)
         (*translator)->shortlist = shortlist;
     else

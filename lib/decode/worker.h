@@ -7,6 +7,7 @@
 
 #include "base/pool.h"
 #include "base/str.h"
+#include "decode/ensemble.h"
 #include "decode/plan.h"
 
 struct worker {
@@ -19,7 +20,8 @@ struct worker {
 };
 
 struct tfm_translator {
-    const struct net *net;
+    struct ensemble ensemble;
+    const struct net *net; /* its first, of which attention is taken */
     const struct spm *source, *target;
     const struct kern *kern;
     struct shortlist *shortlist; /* read by this translator, or NULL */

@@ -251,6 +251,11 @@ enum tfm_precision tfm_model_precision(const struct tfm_model *model)
     return model->precision;
 }
 
+const char *tfm_model_folder(const struct tfm_model *model)
+{
+    return model->folder;
+}
+
 void model_values(real *values, const struct tfm_model *model, int i)
 {
     matrices_values(values, &model->matrices, &model->params, i, model->kept);
