@@ -245,6 +245,16 @@ enum tfm_decay {
 
 enum tfm_norm_position { TFM_NORM_PRE, TFM_NORM_POST, TFM_NORM_PRESET };
 enum tfm_cell { TFM_CELL_ATTENTION, TFM_CELL_SSRU, TFM_CELL_PRESET };
+enum tfm_norm { TFM_LAYER_NORM, TFM_RMS_NORM };
+enum tfm_activation { /* the last two have a gate */
+    TFM_ACTIVATION_RELU,
+    TFM_ACTIVATION_GELU,
+    TFM_ACTIVATION_GELU_TANH,
+    TFM_ACTIVATION_SWISH,
+    TFM_ACTIVATION_SWIGLU,
+    TFM_ACTIVATION_GEGLU,
+};
+enum tfm_init { TFM_INIT_XAVIER, TFM_INIT_DEPTH_SCALED };
 enum tfm_tie { TFM_TIE_ALL, TFM_TIE_TARGET, TFM_TIE_NONE };
 
 enum tfm_event_kind {
