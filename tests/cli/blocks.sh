@@ -64,6 +64,21 @@ translate -m "$dir/swiglu" --precision int8 <"$dir/some.en" >"$dir/de8"
 translate -m "$dir/swiglu8" <"$dir/some.en" >"$dir/de2"
 same "translates as the model did in int8" "$dir/de2" "$dir/de8"
 
+# ---- first values ----
+
+# deep FOLDER OPTION...: 12 + 12 layers with post-norm; its loss after 80 updates
+deep() {
+    folder=$1
+    shift
+    train "$folder" --enc-depth 12 --dec-depth 12 --norm-position post --mini-batch-words 1000 --learn-rate 0.004 \
+        --lr-warmup 50 --dropout 0 --after 80u --disp-freq 80u --log-json "$folder.log" "$@" &&
+        sed -n 's/.*"event": "progress".*"loss": \([0-9.]*\),.*/\1/p' "$folder.log"
+}
+xavier=$(deep "$dir/deep-xavier")
+scaled=$(deep "$dir/deep-scaled" --init depth-scaled)
+check "deep post-norm learns with depth-scaled first values: the loss is $scaled, with others $xavier" \
+    awk "BEGIN { exit !($scaled < $xavier - 0.5) }"
+
 # ---- stopped and gone on with ----
 
 mini="--norm rms --activation geglu --layer-drop 0.3 --init depth-scaled --mini-batch-words 200 --lr-warmup 20
