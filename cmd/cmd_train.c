@@ -74,6 +74,14 @@ static const struct option_spec options[] = {
       .max = 256, PRESET, .help = "attention heads a layer; divides --dim-model" },
     { .name = "norm-position", FIELD(options.norm_position), .argument = "pre|post", PRESET,
       .help = "normalise before each sublayer, or after it" },
+    { .name = "norm", FIELD(options.norm), .argument = "layer|rms",
+      .help = "what a norm does: layer normalisation, or only the division by the root mean square (RMS)" },
+    { .name = "activation", .alias = "transformer-ffn-activation", FIELD(options.activation),
+      .argument = "relu|gelu|gelu-tanh|swish|swiglu|geglu",
+      .help = "inside the feed-forward layers; swiglu and geglu are swish and gelu with a gate, which has a matrix of "
+              "its own" },
+    { .name = "init", FIELD(options.init), .argument = "xavier|depth-scaled",
+      .help = "first values of matrices; depth-scaled: smaller in later layers, so that deep post-norm stacks learn" },
     { .name = "dec-cell", FIELD(options.dec_cell), .argument = "attention|ssru", PRESET,
       .help = "how the decoder knows what it has written: by self-attention, or by a recurrent unit (SSRU) with "
               "one state a layer, which makes translation faster" },
@@ -85,6 +93,8 @@ static const struct option_spec options[] = {
       .argument = "P", .min = 0, .max = 0.95, PRESET, .help = "dropout of attention weights" },
     { .name = "activation-dropout", .alias = "transformer-dropout-ffn", FIELD(options.activation_dropout),
       .argument = "P", .min = 0, .max = 0.95, PRESET, .help = "dropout inside the feed-forward layers" },
+    { .name = "layer-drop", FIELD(options.layer_drop), .argument = "P", .min = 0, .max = 0.95,
+      .help = "leave each layer out of an update with this probability" },
     { .help = "Optimisation" },
     { .name = "mini-batch-words", FIELD(options.mini_batch_words), .argument = "N", .min = 1, .max = 10000000, PRESET,
       .help = "target pieces a batch, about" },

@@ -257,6 +257,16 @@ enum tfm_decay {
 
 enum tfm_norm_position { TFM_NORM_PRE, TFM_NORM_POST, TFM_NORM_PRESET };
 enum tfm_cell { TFM_CELL_ATTENTION, TFM_CELL_SSRU, TFM_CELL_PRESET };
+enum tfm_norm { TFM_LAYER_NORM, TFM_RMS_NORM };
+enum tfm_activation { /* the last two have a gate */
+    TFM_ACTIVATION_RELU,
+    TFM_ACTIVATION_GELU,
+    TFM_ACTIVATION_GELU_TANH,
+    TFM_ACTIVATION_SWISH,
+    TFM_ACTIVATION_SWIGLU,
+    TFM_ACTIVATION_GEGLU,
+};
+enum tfm_init { TFM_INIT_XAVIER, TFM_INIT_DEPTH_SCALED };
 enum tfm_tie { TFM_TIE_ALL, TFM_TIE_TARGET, TFM_TIE_NONE };
 
 enum tfm_event_kind {
@@ -359,10 +369,16 @@ struct tfm_train_options {
     int encoder_layers, decoder_layers, dim_model, dim_ffn, heads;
     enum tfm_norm_position norm_position; /* before each sublayer (Xiong et al. 2020), with one norm more at the
                                   end, or after it (Vaswani et al. 2017). Default TFM_NORM_PRESET: the preset's */
+    enum tfm_norm norm;        /* layer normalisation (Ba et al. 2016) or RMS normalisation, without mean and bias
+                                  (Zhang and Sennrich 2019). Default TFM_LAYER_NORM */
+    enum tfm_activation activation; /* inside the feed-forward layers. Default TFM_ACTIVATION_RELU */
+    enum tfm_init init;        /* first values of matrices: Xavier's, uniform, or these divided by the square root of
+                                  the layer (Zhang et al. 2019). Default TFM_INIT_XAVIER */
     enum tfm_cell dec_cell;    /* how a decoder layer knows its past: self-attention, or a recurrent unit in its
                                   place (SSRU, Kim et al. 2019). Default TFM_CELL_PRESET: the preset's */
     enum tfm_tie tie;          /* TFM_TIE_ALL needs one vocabulary for both sides */
     float dropout, attention_dropout, activation_dropout;
+    float layer_drop;          /* probability that an update leaves a layer out (Fan et al. 2019). Default 0 */
     /* optimiser */
     int mini_batch_words;      /* target pieces a batch, about. 0 takes the preset's value */
     int optimizer_delay;       /* batches an update: their gradients are summed. Default 1 */

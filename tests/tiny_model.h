@@ -16,6 +16,8 @@ struct tiny_options {
     bool pre_norm;
     enum tfm_tie tie;
     enum tfm_cell cell;
+    enum tfm_norm norm;
+    enum tfm_activation activation;
     float eos_bias, unk_bias;
     uint64_t seed;
     int d_model; /* 0: 24 */
@@ -72,7 +74,8 @@ static inline enum tfm_status tiny_write(const char *folder, const struct tiny_o
         .d_model = o->d_model > 0 ? o->d_model : 24,
         .heads = 3,
         .ffn_dim = 40,
-        .activation = ACT_RELU,
+        .activation = o->activation,
+        .norm = o->norm,
         .pre_norm = o->pre_norm,
         .norm_epsilon = 1e-6,
         .scale_embedding = true,

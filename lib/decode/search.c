@@ -88,9 +88,10 @@ static size_t scratch_of(const struct search_options *options, const struct net 
     size_t cache =
         beam * limit * d +
         (size_t)c->decoder_layers * (block_cache_size(&net->decoder[0], beam * limit, beam) + source * 2 * d);
-    /* A layer takes about 15 rows of D and one of F for each token, and for each query the weights of one
-     * head. */
-    size_t rows = (source + beam) * (24 * d + 2 * (size_t)c->ffn_dim);
+    /* A layer takes about 15 rows of D and one of F (with a gate three) for each token, and for each query the weights
+     * of one head. */
+    size_t ffn = (1 + (size_t)activation_width(c->activation)) * (size_t)c->ffn_dim;
+    size_t rows = (source + beam) * (24 * d + ffn);
     size_t attention = source * (source + 3 * d) + beam * (limit + source) * (1 + d);
     size_t lists = sizeof(int) * (4 * source + 2 * beam * (limit + 16)) +
                    beam * (sizeof(struct attn_segment) + sizeof(struct candidate_row) +

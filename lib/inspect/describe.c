@@ -115,13 +115,18 @@ static void text_architecture(FILE *out, const struct config *c, const json_t *c
                                              : "self-attention");
     fprintf(out, "  attention heads     %d of width %d\n", c->heads, c->d_model / c->heads);
     fprintf(out, "  feed-forward width  %d, %s\n", c->ffn_dim, config_text(config, "activation_function"));
-    fprintf(out, "  layer norm          %s each sublayer, epsilon %g\n",
+    fprintf(out, "  %-18s  %s each sublayer, epsilon %g\n", c->norm == TFM_RMS_NORM ? "RMS norm" : "layer norm",
             c->pre_norm ? "pre-norm: before" : "post-norm: behind", c->norm_epsilon);
     fprintf(out, "  embeddings          %s%s\n", ties[c->tie],
             c->scale_embedding ? ", times the square root of the width" : "");
     fprintf(out, "  positions           %s\n", config_text(config, "positions"));
     fprintf(out, "  dropout             %g, of attention %g, of activations %g (in training)\n", c->dropout,
             c->attention_dropout, c->activation_dropout);
+    if (c->encoder_layerdrop > 0 || c->decoder_layerdrop > 0)
+        fprintf(out, "  layers left out     encoder %g, decoder %g (in training)\n", c->encoder_layerdrop,
+                c->decoder_layerdrop);
+    if (c->init == TFM_INIT_DEPTH_SCALED)
+        fprintf(out, "  initialisation      %s\n", config_text(config, "initialization"));
 }
 
 static void text_vocabularies(FILE *out, const struct tfm_model *model)

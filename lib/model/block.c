@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#include "base/rng.h"
+
 struct frame { /* what enter and leave share for one sublayer */
     const struct block *block;
     const struct norm *norm;
@@ -86,6 +88,16 @@ static struct frame frame_of(const struct block *block, const struct norm *norm,
 {
     struct frame f = { block, norm, block->place + (int)place, in->keys, in->n, run };
     return f;
+}
+
+/* Whether the running update leaves the layer out. The key has nothing of sentences: all lanes choose alike. Its first
+ * number is 2 or 3 where those of dropout have the side, 0 or 1. */
+static bool is_left_out(const struct block *block, const struct run *run)
+{
+    if (!run->dropout || block->layer_drop <= 0)
+        return false;
+    uint64_t key = rng_key(run->seed, block->has_cross ? 3 : 2, (uint64_t)block->place, 0);
+    return rng_unit(key) < block->layer_drop;
 }
 
 /* ---- the first sublayer: self-attention or SSRU ---- */
@@ -209,6 +221,10 @@ void block_forward(real *y, struct block_acts *acts, const real *x, const struct
     struct block_acts unkept;
     size_t mark = arena_mark(run->arena);
     int n = in->n, d = block->d;
+    if (is_left_out(block, run)) {
+        memcpy(y, x, sizeof(real) * (size_t)n * (size_t)d);
+        return;
+    }
     if (!run->keep)
         acts = &unkept;
     real *after_self = take(n, d, run);
@@ -310,6 +326,10 @@ void block_backward(real *dx, real *dcross_kv, struct layer_weights *grad, const
                     const struct run *run)
 {
     size_t mark = arena_mark(run->arena);
+    if (is_left_out(block, run)) {
+        memcpy(dx, dy, sizeof(real) * (size_t)in->n * (size_t)block->d);
+        return;
+    }
     real *d1 = take(in->n, block->d, run), *d2 = take(in->n, block->d, run);
     ffn_part_backward(d1, grad, dy, acts, in, block, run);
     if (block->has_cross)

@@ -17,8 +17,9 @@
 struct block {
     bool pre_norm, has_cross, has_ssru;
     int d;
-    real dropout; /* of each sublayer's output */
-    int place;    /* first dropout place of this layer */
+    real dropout;      /* of each sublayer's output */
+    double layer_drop; /* probability that an update of a training leaves the layer out: y = x (Fan et al. 2019) */
+    int place;         /* first dropout place of this layer */
     struct norm self_norm, cross_norm, ffn_norm;
     struct linear self_qkv, self_out;           /* [3D, D], [D, D] */
     struct linear cross_q, cross_kv, cross_out; /* [D, D], [2D, D], [D, D] */

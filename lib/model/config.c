@@ -2,8 +2,8 @@
  * config.c: config.json to struct config and back. One table lists every field with its kind, its place in
  * the struct and its limits; reading, writing, checking and the refusal of unknown fields all go by it. Two
  * fields of one place (heads and feed-forward widths of encoder and decoder, which Marian's configuration
- * names apart) must agree. A field that came after the first version may be missing, and is then what models
- * were before it. The presets are the sizes of `tfm train`; "base" is that of Vaswani et al. 2017, "student"
+ * names apart) must agree. A field that came after the first version may be missing, and is then 0, which is what
+ * models were before it. The presets are the sizes of `tfm train`; "base" is that of Vaswani et al. 2017, "student"
  * that of the students of Firefox's translation.
  */
 #include "model/config.h"
@@ -34,17 +34,31 @@ struct field {
     size_t offset; /* in struct config */
     double min, max;
     const struct choice *choices;
-    bool is_late; /* a choice that may be missing, which is choices[0], and then is not written either */
+    bool is_late; /* may be missing, which is 0 or the choice of 0, and then is not written either */
 };
 
 /* Enumerations are read and written as the ints they are. */
 _Static_assert(sizeof(enum tfm_tie) == sizeof(int), "an enumeration is an int");
-_Static_assert(sizeof(enum kern_act) == sizeof(int), "an enumeration is an int");
+_Static_assert(sizeof(enum tfm_activation) == sizeof(int), "an enumeration is an int");
+_Static_assert(sizeof(enum tfm_norm) == sizeof(int), "an enumeration is an int");
+_Static_assert(sizeof(enum tfm_init) == sizeof(int), "an enumeration is an int");
 _Static_assert(sizeof(enum tfm_cell) == sizeof(int), "an enumeration is an int");
 
 static const struct choice architectures[] = { { "encoder-decoder", 0 }, { NULL, 0 } };
 static const struct choice positions[] = { { "sinusoidal", 0 }, { NULL, 0 } };
-static const struct choice activations[] = { { "relu", ACT_RELU }, { NULL, 0 } };
+/* Where two names have a value, the first is written. */
+static const struct choice activations[] = { { "relu", TFM_ACTIVATION_RELU },
+                                             { "gelu", TFM_ACTIVATION_GELU },
+                                             { "gelu_new", TFM_ACTIVATION_GELU_TANH },
+                                             { "swish", TFM_ACTIVATION_SWISH },
+                                             { "silu", TFM_ACTIVATION_SWISH },
+                                             { "swiglu", TFM_ACTIVATION_SWIGLU },
+                                             { "geglu", TFM_ACTIVATION_GEGLU },
+                                             { NULL, 0 } };
+static const struct choice norms[] = { { "layer", TFM_LAYER_NORM }, { "rms", TFM_RMS_NORM }, { NULL, 0 } };
+static const struct choice inits[] = { { "xavier", TFM_INIT_XAVIER },
+                                       { "depth-scaled", TFM_INIT_DEPTH_SCALED },
+                                       { NULL, 0 } };
 static const struct choice cells[] = { { "attention", TFM_CELL_ATTENTION },
                                        { "ssru", TFM_CELL_SSRU },
                                        { NULL, 0 } };
@@ -76,6 +90,10 @@ static const struct choice ties[] = {
     {                                                                            \
         name, FIELD_REAL, offsetof(struct config, member), min, max, NULL, false \
     }
+#define LATE_REAL(name, member, min, max)                                       \
+    {                                                                           \
+        name, FIELD_REAL, offsetof(struct config, member), min, max, NULL, true \
+    }
 #define BOOL(name, member)                                                   \
     {                                                                        \
         name, FIELD_BOOL, offsetof(struct config, member), 0, 0, NULL, false \
@@ -92,6 +110,7 @@ static const struct field fields[] = {
     INT("decoder_ffn_dim", ffn_dim, 1, MAX_DIM),
     CHOICE("activation_function", activation, activations),
     BOOL("normalize_before", pre_norm),
+    LATE_CHOICE("normalization", norm, norms),
     LATE_CHOICE("decoder_cell", decoder_cell, cells),
     REAL("layer_norm_eps", norm_epsilon, 1e-12, 0.1),
     BOOL("scale_embedding", scale_embedding),
@@ -105,6 +124,9 @@ static const struct field fields[] = {
     REAL("dropout", dropout, 0, MAX_DROPOUT),
     REAL("attention_dropout", attention_dropout, 0, MAX_DROPOUT),
     REAL("activation_dropout", activation_dropout, 0, MAX_DROPOUT),
+    LATE_REAL("encoder_layerdrop", encoder_layerdrop, 0, MAX_DROPOUT),
+    LATE_REAL("decoder_layerdrop", decoder_layerdrop, 0, MAX_DROPOUT),
+    LATE_CHOICE("initialization", init, inits),
 };
 
 #define N_FIELDS ((int)(sizeof(fields) / sizeof(fields[0])))
@@ -127,6 +149,11 @@ static double *real_at(struct config *config, const struct field *field)
 static bool *bool_at(struct config *config, const struct field *field)
 {
     return (bool *)((char *)config + field->offset);
+}
+
+static bool is_zero(struct config *config, const struct field *field)
+{
+    return field->kind == FIELD_REAL ? *real_at(config, field) == 0 : *int_at(config, field) == 0;
 }
 
 static const char *choice_name(const struct choice *choices, int value)
@@ -181,10 +208,8 @@ static enum tfm_status read_field(struct config *config, const json_t *root, con
                                   const char *path, struct tfm_error *err)
 {
     int fixed;
-    if (field->is_late && json_object_get(root, field->name) == NULL) {
-        *int_at(config, field) = field->choices[0].value;
-        return TFM_OK;
-    }
+    if (field->is_late && json_object_get(root, field->name) == NULL)
+        return TFM_OK; /* it is 0 */
     switch (field->kind) {
     case FIELD_FIXED: return read_choice(&fixed, root, field, path, err);
     case FIELD_CHOICE: return read_choice(int_at(config, field), root, field, path, err);
@@ -350,7 +375,7 @@ enum tfm_status config_write(const struct config *config, const json_t *training
     /* Each json_object_set_new refuses a NULL, so one test at the end covers the values too. */
     int failed = json_object_set_new(root, VERSION_FIELD, json_integer(CONFIG_FORMAT_VERSION));
     for (int i = 0; i < N_FIELDS; i++) {
-        if (fields[i].is_late && *int_at(&c, &fields[i]) == fields[i].choices[0].value)
+        if (fields[i].is_late && is_zero(&c, &fields[i]))
             continue; /* so that earlier versions read the model, too */
         failed |= json_object_set_new(root, fields[i].name, field_value(&c, &fields[i]));
     }
@@ -408,7 +433,7 @@ bool config_preset(struct config *config, const char *name)
             .d_model = p->d_model,
             .heads = p->heads,
             .ffn_dim = p->ffn_dim,
-            .activation = ACT_RELU,
+            .activation = TFM_ACTIVATION_RELU,
             .pre_norm = p->pre_norm,
             .decoder_cell = p->cell,
             .norm_epsilon = 1e-5,

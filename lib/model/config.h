@@ -6,7 +6,7 @@
 #define TFM_MODEL_CONFIG_H
 
 #include "base/json.h"
-#include "num/kern.h"
+#include "tfm.h"
 
 #define CONFIG_FORMAT_VERSION 1
 #define CONFIG_MAX_LAYERS     64
@@ -16,7 +16,8 @@ struct config {
     int d_model;                       /* D */
     int heads;                         /* H, divides D */
     int ffn_dim;                       /* F */
-    enum kern_act activation;          /* activation_function: "relu" */
+    enum tfm_activation activation;    /* activation_function */
+    enum tfm_norm norm;                /* normalization: "layer" or "rms" */
     bool pre_norm;                     /* normalize_before */
     enum tfm_cell decoder_cell;        /* "attention" or "ssru" in place of the decoder's self-attention */
     double norm_epsilon;               /* layer_norm_eps */
@@ -25,6 +26,8 @@ struct config {
     enum tfm_tie tie;                  /* tie_embeddings: "all", "target" or "none" */
     int eos_token_id, unk_token_id, decoder_start_token_id;
     double dropout, attention_dropout, activation_dropout; /* as trained */
+    double encoder_layerdrop, decoder_layerdrop;           /* as trained */
+    enum tfm_init init;                                    /* initialization, as trained */
 };
 
 /* Checks the limits of each field and what no single field can tell: heads divide d_model, ids lie inside the

@@ -2,7 +2,8 @@
  * params.c: expands params.def, the one list of a model's tensors, into a table (params_list) and into
  * pointers (params_bind). Both are the same walk over the list: the model's own tensors, then the encoder's
  * layers, then the decoder's, each tensor right behind the one before, so that table and pointers cannot
- * disagree. First values: uniform in +-sqrt(6 / (rows + cols)) for matrices (Glorot and Bengio 2010),
+ * disagree. First values: uniform in +-sqrt(6 / (rows + cols)) for matrices (Glorot and Bengio 2010), divided by
+ * sqrt(l) in layer l = 1, 2, ... of its stack with the depth-scaled initialisation (Zhang et al. 2019, section 4);
  * normal with deviation D^-1/2 for embeddings (Vaswani et al. 2017, section 3.4: scaled by sqrt(D) they
  * start at 1).
  */
@@ -14,13 +15,15 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "nn/activation.h"
 
 struct walk {
     struct param *list; /* filled in, or NULL: only counted */
     int n;
     size_t size, kept_size; /* reals up to here */
     real *block, *kept;     /* what fields point into: one of them, or none */
-    char prefix[40]; /* of the names of this layer */
+    double spread;          /* of this layer's matrices */
+    char prefix[40];        /* of the names of this layer */
 };
 
 /* Visits one tensor: appends it to the table and points the field at it. */
@@ -40,6 +43,7 @@ static void walk_param(struct walk *walk, real **field, bool is_present, const c
         param->offset = walk->size;
         param->kept_offset = walk->kept_size;
         param->init = init;
+        param->spread = walk->spread;
         param->quantisable = quantisable;
     }
     if (walk->block != NULL)
@@ -85,16 +89,24 @@ static void walk_decoder_layer(struct walk *walk, struct layer_weights *w, const
 #undef PARAM_ENCODER
 #undef PARAM_DECODER
 
+/* Layer i, from 0, of the encoder or the decoder. */
+static void enter_layer(struct walk *walk, const char *stack, int i, const struct config *config)
+{
+    snprintf(walk->prefix, sizeof(walk->prefix), "model.%s.layers.%d.", stack, i);
+    walk->spread = config->init == TFM_INIT_DEPTH_SCALED ? 1 / sqrt(i + 1.0) : 1;
+}
+
 static void walk_all(struct walk *walk, struct weights *weights, const struct config *config)
 {
     assert(config->encoder_layers <= CONFIG_MAX_LAYERS && config->decoder_layers <= CONFIG_MAX_LAYERS);
+    walk->spread = 1;
     walk_model(walk, weights, config);
     for (int i = 0; i < config->encoder_layers; i++) {
-        snprintf(walk->prefix, sizeof(walk->prefix), "model.encoder.layers.%d.", i);
+        enter_layer(walk, "encoder", i, config);
         walk_encoder_layer(walk, &weights->encoder[i], config);
     }
     for (int i = 0; i < config->decoder_layers; i++) {
-        snprintf(walk->prefix, sizeof(walk->prefix), "model.decoder.layers.%d.", i);
+        enter_layer(walk, "decoder", i, config);
         walk_decoder_layer(walk, &weights->decoder[i], config);
     }
 }
@@ -163,7 +175,7 @@ static real first_value(const struct param *param, uint64_t key, uint64_t row, u
     case INIT_ONE:
         return 1;
     case INIT_XAVIER: {
-        double limit = sqrt(6.0 / ((double)param->rows + (double)param->cols));
+        double limit = param->spread * sqrt(6.0 / ((double)param->rows + (double)param->cols));
         return (real)(limit * (2.0 * rng_unit(rng_key(key, row, col, 0)) - 1.0));
     }
     case INIT_EMBED:

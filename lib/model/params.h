@@ -7,6 +7,7 @@
 #ifndef TFM_MODEL_PARAMS_H
 #define TFM_MODEL_PARAMS_H
 
+#include "base/real.h"
 #include "model/config.h"
 
 enum param_init { INIT_ZERO, INIT_ONE, INIT_XAVIER, INIT_EMBED };
@@ -18,6 +19,7 @@ struct param {
     size_t offset;      /* reals from the start of the block */
     size_t kept_offset; /* ... of a block of what is kept beside packed matrices */
     enum param_init init;
+    double spread; /* what INIT_XAVIER multiplies by: 1 / sqrt(layer) with the depth-scaled initialisation, else 1 */
     bool quantisable;
 };
 
@@ -67,7 +69,7 @@ const struct param *params_find(const struct params *params, const char *name); 
 const struct param *params_find_broken(const struct params *params, const real *block);
 
 /* First values: Xavier uniform (Glorot and Bengio 2010) for matrices, query, key and value each for
- * themselves; normal with deviation D^-1/2 for embeddings. */
+ * themselves, depth-scaled (Zhang et al. 2019) if the configuration says so; normal with deviation D^-1/2 for embeddings. */
 void params_init(const struct params *params, real *block, uint64_t seed);
 
 #endif

@@ -14,7 +14,8 @@
 #define BLOCK8 64 /* rows quantised at a time: they stay in the second cache while all panels pass by */
 
 /* Quantised block by block: what is known of a row is found in that row. */
-static void forward8(real *y, const real *x, const struct linear *l, bool relu, int n, const struct run *run)
+static void forward8(real *y, const real *x, const struct linear *l, enum kern_act act, int n,
+                     const struct run *run)
 {
     size_t mark = arena_mark(run->arena);
     int block = n < BLOCK8 ? n : BLOCK8;
@@ -23,7 +24,7 @@ static void forward8(real *y, const real *x, const struct linear *l, bool relu, 
     for (; n > 0; n -= block, x += (size_t)block * l->in, y += (size_t)block * l->out) {
         block = n < block ? n : block;
         run->kern->quantise(q, q_scales, x, block, l->in, l->in_scale);
-        run->kern->linear8(y, q, q_scales, l->packed8, l->scales, l->b, block, l->out, l->in, relu);
+        run->kern->linear8(y, q, q_scales, l->packed8, l->scales, l->b, block, l->out, l->in, act);
     }
     arena_reset(run->arena, mark);
 }
@@ -41,7 +42,7 @@ static void forward(real *y, const real *x, const struct linear *l, int n, const
 void linear_forward(real *y, const real *x, const struct linear *l, int n, const struct run *run)
 {
     if (l->packed8)
-        forward8(y, x, l, false, n, run);
+        forward8(y, x, l, ACT_NONE, n, run);
     else
         forward(y, x, l, n, run);
     profile_product(run->profile, n, l->out, l->in);
@@ -50,8 +51,8 @@ void linear_forward(real *y, const real *x, const struct linear *l, int n, const
 void linear_forward_act(real *y, const real *x, const struct linear *l, enum kern_act act, int n,
                         const struct run *run)
 {
-    if (l->packed8 && act == ACT_RELU) {
-        forward8(y, x, l, true, n, run);
+    if (l->packed8) {
+        forward8(y, x, l, act, n, run);
         profile_product(run->profile, n, l->out, l->in);
         return;
     }

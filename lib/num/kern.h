@@ -19,7 +19,11 @@
 #define KERN_PANEL 16 /* columns of a packed panel: the lanes of a vector */
 
 enum kern_act {
-    ACT_RELU
+    ACT_NONE,
+    ACT_RELU,      /* max(x, 0) */
+    ACT_GELU,      /* x Phi(x), Phi the normal distribution (Hendrycks and Gimpel 2016) */
+    ACT_GELU_TANH, /* their formula with tanh that comes near to it */
+    ACT_SWISH      /* x sigmoid(x) (Ramachandran et al. 2017); also named SiLU */
 };
 
 struct kern {
@@ -35,8 +39,9 @@ struct kern {
     void (*mix)(real *y, const real *p, const real *x, int ldx, const int *index, int n, int d);
 
     double (*sum_squares)(const real *x, size_t n); /* in double: of a gradient block */
-    void (*add)(real *y, const real *x, size_t n);  /* y += x */
-    void (*scale)(real *y, real a, size_t n);       /* y *= a */
+    void (*add)(real *y, const real *x, size_t n);      /* y += x */
+    void (*multiply)(real *y, const real *x, size_t n); /* y *= x */
+    void (*scale)(real *y, real a, size_t n);           /* y *= a */
 
     /* Softmax over one row of n >= 1 in place: x = exp(scale * (x - max)) / sum, scale > 0. */
     void (*softmax)(real *x, int n, real scale);
@@ -55,10 +60,10 @@ struct kern {
                          double *nll);
 
     /* Layer norm of rows (Ba et al. 2016): y = (x - mean) * rstd * gamma + beta; stats [n, 2] = mean, rstd
-     * (may be NULL). */
+     * (may be NULL). With beta NULL the RMS norm (Zhang and Sennrich 2019), whose mean is taken to be 0. */
     void (*norm)(real *y, real *stats, const real *x, const real *gamma, const real *beta, int n, int d,
                  real eps);
-    /* dx = (overwritten), dgamma and dbeta +=. */
+    /* dx = (overwritten), dgamma and dbeta +=; dbeta NULL: of the RMS norm. */
     void (*norm_backward)(real *dx, real *dgamma, real *dbeta, const real *dy, const real *x,
                           const real *stats, const real *gamma, int n, int d);
 
@@ -88,10 +93,10 @@ struct kern {
     /* Quantises rows: q [n, int8_stride(d)] in [-127, 127] as this tier stores them, x = scale * q; scale = max|x| /
      * 127 row by row, or `fixed` where that is not 0. */
     void (*quantise)(int8_t *q, real *scales, const real *x, int n, int d, real fixed);
-    /* y [n, out] = q_scale * scale * (q [n, in] times packed panels (num/int8.h)) + bias, not below 0 with relu.
-     * scales [out]; bias [out] or NULL. */
+    /* y [n, out] = act(q_scale * scale * (q [n, in] times packed panels (num/int8.h)) + bias). scales [out]; bias
+     * [out] or NULL. */
     void (*linear8)(real *y, const int8_t *q, const real *q_scales, const int8_t *panels, const real *scales,
-                    const real *bias, int n, int out, int in, bool relu);
+                    const real *bias, int n, int out, int in, enum kern_act act);
 };
 
 extern const struct kern kern_ref, kern_avx2, kern_vnni;

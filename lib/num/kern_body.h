@@ -203,6 +203,12 @@ static void body_add(real *y, const real *x, size_t n)
         y[i] += x[i];
 }
 
+static void body_multiply(real *y, const real *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] *= x[i];
+}
+
 static void body_scale(real *y, real a, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -331,14 +337,17 @@ static double body_xent_twins(real *a, real *b, real *scratch, int n, int label,
            (double)r_drop / 4 * ((double)kl_a + (double)kl_b);
 }
 
-/* ---- layer norm ---- */
+/* ---- norms ---- */
 
-static void body_norm(real *y, real *stats, const real *x, const real *gamma, const real *beta, int n, int d,
-                      real eps)
+/* All rows; rms is a constant where this is called. */
+static inline __attribute__((always_inline)) void norm_rows(real *y, real *stats, const real *x,
+                                                            const real *gamma, const real *beta, int n, int d,
+                                                            real eps, const bool rms)
 {
     for (int i = 0; i < n; i++, x += d, y += d) {
         V sum = V_set(0);
-        FOR_VECTORS(d) sum = V_add(sum, V_load_n(x + j, n_));
+        if (!rms)
+            FOR_VECTORS(d) sum = V_add(sum, V_load_n(x + j, n_));
         real mean = V_sum(sum) / (real)d;
         V m = V_set(mean);
         sum = V_set(0);
@@ -356,8 +365,8 @@ static void body_norm(real *y, real *stats, const real *x, const real *gamma, co
         V r = V_set(rstd);
         FOR_VECTORS(d)
         {
-            V c = V_mul(V_sub(V_load_n(x + j, n_), m), r);
-            V_store_n(y + j, V_fma(c, V_load_n(gamma + j, n_), V_load_n(beta + j, n_)), n_);
+            V c = V_mul(V_sub(V_load_n(x + j, n_), m), r), g = V_load_n(gamma + j, n_);
+            V_store_n(y + j, rms ? V_mul(c, g) : V_fma(c, g, V_load_n(beta + j, n_)), n_);
         }
         if (stats) {
             stats[2 * i] = mean;
@@ -366,10 +375,20 @@ static void body_norm(real *y, real *stats, const real *x, const real *gamma, co
     }
 }
 
+static void body_norm(real *y, real *stats, const real *x, const real *gamma, const real *beta, int n, int d,
+                      real eps)
+{
+    if (beta)
+        norm_rows(y, stats, x, gamma, beta, n, d, eps, false);
+    else
+        norm_rows(y, stats, x, gamma, NULL, n, d, eps, true);
+}
+
 /* y = xhat * gamma + beta, xhat = (x - mean) * rstd:
- * dx = rstd * (g - mean(g) - xhat * mean(g * xhat)) with g = dy * gamma. */
-static void body_norm_backward(real *dx, real *dgamma, real *dbeta, const real *dy, const real *x,
-                               const real *stats, const real *gamma, int n, int d)
+ * dx = rstd * (g - mean(g) - xhat * mean(g * xhat)) with g = dy * gamma; the RMS norm has no mean(g). */
+static inline __attribute__((always_inline)) void
+norm_rows_backward(real *dx, real *dgamma, real *dbeta, const real *dy, const real *x, const real *stats,
+                   const real *gamma, int n, int d, const bool rms)
 {
     for (int i = 0; i < n; i++, x += d, dy += d, dx += d) {
         V m = V_set(stats[2 * i]), r = V_set(stats[2 * i + 1]), sum_g = V_set(0), sum_gx = V_set(0);
@@ -377,10 +396,12 @@ static void body_norm_backward(real *dx, real *dgamma, real *dbeta, const real *
         {
             V xhat = V_mul(V_sub(V_load_n(x + j, n_), m), r), up = V_load_n(dy + j, n_);
             V g = V_mul(up, V_load_n(gamma + j, n_));
-            sum_g = V_add(sum_g, g);
             sum_gx = V_fma(g, xhat, sum_gx);
             V_store_n(dgamma + j, V_fma(up, xhat, V_load_n(dgamma + j, n_)), n_);
-            V_store_n(dbeta + j, V_add(up, V_load_n(dbeta + j, n_)), n_);
+            if (!rms) {
+                sum_g = V_add(sum_g, g);
+                V_store_n(dbeta + j, V_add(up, V_load_n(dbeta + j, n_)), n_);
+            }
         }
         V mean_g = V_set(V_sum(sum_g) / (real)d), mean_gx = V_set(V_sum(sum_gx) / (real)d);
         FOR_VECTORS(d)
@@ -390,6 +411,15 @@ static void body_norm_backward(real *dx, real *dgamma, real *dbeta, const real *
             V_store_n(dx + j, V_mul(r, V_sub(g, V_mul(xhat, mean_gx))), n_);
         }
     }
+}
+
+static void body_norm_backward(real *dx, real *dgamma, real *dbeta, const real *dy, const real *x,
+                               const real *stats, const real *gamma, int n, int d)
+{
+    if (dbeta)
+        norm_rows_backward(dx, dgamma, dbeta, dy, x, stats, gamma, n, d, false);
+    else
+        norm_rows_backward(dx, dgamma, NULL, dy, x, stats, gamma, n, d, true);
 }
 
 /* ---- element by element ---- */
@@ -406,28 +436,11 @@ static void body_bias_backward(real *db, const real *dy, int n, int d)
         FOR_VECTORS(d) V_store_n(db + j, V_add(V_load_n(db + j, n_), V_load_n(dy + j, n_)), n_);
 }
 
-static void body_act(real *y, const real *x, size_t n, enum kern_act act)
-{
-    (void)act; /* ACT_RELU */
-    for (size_t i = 0; i < n; i++)
-        y[i] = x[i] > 0 ? x[i] : 0;
-}
-
-static void body_act_backward(real *dx, const real *x, size_t n, enum kern_act act)
-{
-    (void)act;
-    for (size_t i = 0; i < n; i++)
-        dx[i] = x[i] > 0 ? dx[i] : 0;
-}
+#include "num/kern_act.h"
 
 static void body_sigmoid(real *y, const real *x, size_t n)
 {
-    V one = V_set(1), zero = V_set(0);
-    for (size_t i = 0; i < n; i += 16) {
-        int n_ = n - i < 16 ? (int)(n - i) : 16;
-        V e = V_exp(V_sub(zero, V_load_n(x + i, n_)));
-        V_store_n(y + i, V_div(one, V_add(one, e)), n_);
-    }
+    each(y, x, n, V_sigmoid);
 }
 
 static void body_sigmoid_backward(real *dx, const real *y, size_t n)
@@ -496,6 +509,7 @@ const struct kern KERN_TABLE = {
     .mix = body_mix,
     .sum_squares = body_sum_squares,
     .add = body_add,
+    .multiply = body_multiply,
     .scale = body_scale,
     .softmax = body_softmax,
     .softmax_backward = body_softmax_backward,

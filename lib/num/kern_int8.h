@@ -69,8 +69,8 @@ struct int8_product {     /* what all tiles share */
     const int8_t *panels;
     const real *scales, *bias; /* [out] */
     int groups, out;
-    bool relu;
-    real *y; /* [n, out] */
+    bool relu; /* taken while the sums are at hand; other functions follow behind them */
+    real *y;   /* [n, out] */
 };
 
 /* `rows` rows from i on against `cols` panels from p on; constants where this is called. */
@@ -133,7 +133,7 @@ static inline __attribute__((always_inline)) void int8_column(const struct int8_
 /* Panels go by INT8_COLS where many rows share them, and by INT8_MAX_COLS where a single row would leave the
  * multipliers waiting for each other. */
 static void body_linear8(real *y, const int8_t *q, const real *q_scales, const int8_t *panels,
-                         const real *scales, const real *bias, int n, int out, int in, bool relu)
+                         const real *scales, const real *bias, int n, int out, int in, enum kern_act act)
 {
     struct int8_product t = { .q = q,
                               .q_scales = q_scales,
@@ -144,7 +144,7 @@ static void body_linear8(real *y, const int8_t *q, const real *q_scales, const i
                               .bias = bias,
                               .groups = (in + INT8_GROUP - 1) / INT8_GROUP,
                               .out = out,
-                              .relu = relu,
+                              .relu = act == ACT_RELU,
                               .y = y };
     int p = 0, n_panels = (out + INT8_PANEL - 1) / INT8_PANEL;
     if (n == 1)
@@ -154,4 +154,6 @@ static void body_linear8(real *y, const int8_t *q, const real *q_scales, const i
         int8_column(&t, n, p, INT8_COLS);
     for (; p < n_panels; p++)
         int8_column(&t, n, p, 1);
+    if (!t.relu)
+        body_act(y, y, (size_t)n * (size_t)out, act);
 }

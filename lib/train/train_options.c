@@ -149,6 +149,7 @@ static enum tfm_status check_numbers(const struct tfm_train_options *o, struct t
         { "--optimizer-delay", o->optimizer_delay, 1, 10000 },
         { "--learn-rate", o->learn_rate, 0, HUGE_VAL },
         { "--lr-warmup", o->lr_warmup.amount, 0, HUGE_VAL },
+        { "--layer-drop", o->layer_drop, 0, 0.95 },
         { "--label-smoothing", o->label_smoothing, 0, 0.99 },
         { "--r-drop", o->r_drop, 0, 1000 },
         { "--source-sampling", o->source_sampling, 0, 1000 },
@@ -234,6 +235,9 @@ enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct
     assert((unsigned)options->tie <= TFM_TIE_NONE);
     assert((unsigned)options->norm_position <= TFM_NORM_PRESET);
     assert((unsigned)options->dec_cell <= TFM_CELL_PRESET);
+    assert((unsigned)options->norm <= TFM_RMS_NORM);
+    assert((unsigned)options->activation <= TFM_ACTIVATION_GEGLU);
+    assert((unsigned)options->init <= TFM_INIT_DEPTH_SCALED);
     assert((unsigned)options->lr_decay <= TFM_DECAY_NONE);
     *resolved = *options;
     *metrics = (struct metric_list){ 0 };
@@ -307,5 +311,9 @@ void train_options_config(struct config *config, const struct tfm_train_options 
         config->pre_norm = options->norm_position == TFM_NORM_PRE;
     if (options->dec_cell != TFM_CELL_PRESET)
         config->decoder_cell = options->dec_cell;
+    config->norm = options->norm;
+    config->activation = options->activation;
+    config->init = options->init;
+    config->encoder_layerdrop = config->decoder_layerdrop = options->layer_drop;
     config->tie = options->tie;
 }

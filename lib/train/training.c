@@ -134,6 +134,7 @@ static enum tfm_status list_settings(struct training *t, struct tfm_error *err)
     static const char *const ties[] = { "all", "target", "none" };
     const struct tfm_train_options *o = &t->options;
     static const char *const cells[] = { "attention", "ssru" };
+    static const char *const activations[] = { "relu", "gelu", "gelu-tanh", "swish", "swiglu", "geglu" };
     const struct config *c = &t->config;
     struct settings *s = &t->settings;
     state_set(s, "--seed", "%" PRIu64, o->seed);
@@ -148,6 +149,9 @@ static enum tfm_status list_settings(struct training *t, struct tfm_error *err)
     state_set(s, "--dim-ffn", "%d", c->ffn_dim);
     state_set(s, "--heads", "%d", c->heads);
     state_set(s, "--norm-position", "%s", c->pre_norm ? "pre" : "post");
+    state_set(s, "--norm", "%s", c->norm == TFM_RMS_NORM ? "rms" : "layer");
+    state_set(s, "--activation", "%s", activations[c->activation]);
+    state_set(s, "--init", "%s", c->init == TFM_INIT_DEPTH_SCALED ? "depth-scaled" : "xavier");
     state_set(s, "--dec-cell", "%s", cells[c->decoder_cell]);
     state_set(s, "--tied-embeddings", "%s", ties[c->tie]);
     state_set(s, "a corpus of", "%" PRIu64 " pairs (fingerprint %016" PRIx64 ")", windows_pairs(&t->windows),

@@ -122,7 +122,7 @@ static double once(const struct work *k, int what)
         k->kern->quantise(q8, q_scales, x, k->n, k->in, 0);
         /* fall through */
     case WHAT_LINEAR8:
-        k->kern->linear8(y, q8, q_scales, k->packed8, scales, bias, k->n, k->out, k->in, true);
+        k->kern->linear8(y, q8, q_scales, k->packed8, scales, bias, k->n, k->out, k->in, ACT_RELU);
         break;
     case WHAT_FP32: k->kern->linear(y, x, k->packed, k->n, k->out, k->in); break;
     default: gemm(y, k->out, x, k->in, 0, w, k->in, 1, k->n, k->out, k->in, 0);

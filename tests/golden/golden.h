@@ -1,5 +1,5 @@
 /*
- * golden.h: holds the whole model to PyTorch in float64: activations, loss and gradients of five small
+ * golden.h: holds the whole model to PyTorch in float64: activations, loss and gradients of small
  * models over a batch of three sentences. make_golden.py wrote the values; weights and batch come from the
  * same formulas on both sides. Included by golden_double_test.c (real is double) and golden_test.c (real is
  * float), which differ in the tolerance only: the largest error of a tensor may be `tolerance` times the
@@ -26,14 +26,27 @@ struct golden_case {
     enum tfm_cell cell;
     int n_source, start;
     bool full; /* the file holds whole gradients rather than their sums */
+    enum tfm_norm norm;
+    enum tfm_activation activation;
 };
 
 static const struct golden_case golden_cases[] = {
-    { "post_all", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true },
-    { "pre_target", true, TFM_TIE_TARGET, TFM_CELL_ATTENTION, 11, 2, false },
-    { "post_none", false, TFM_TIE_NONE, TFM_CELL_ATTENTION, 11, 0, false },
-    { "post_ssru", false, TFM_TIE_ALL, TFM_CELL_SSRU, 13, 0, true },
-    { "pre_ssru", true, TFM_TIE_TARGET, TFM_CELL_SSRU, 11, 2, false },
+    { "post_all", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true, TFM_LAYER_NORM, TFM_ACTIVATION_RELU },
+    { "pre_target", true, TFM_TIE_TARGET, TFM_CELL_ATTENTION, 11, 2, false, TFM_LAYER_NORM,
+      TFM_ACTIVATION_RELU },
+    { "post_none", false, TFM_TIE_NONE, TFM_CELL_ATTENTION, 11, 0, false, TFM_LAYER_NORM,
+      TFM_ACTIVATION_RELU },
+    { "post_ssru", false, TFM_TIE_ALL, TFM_CELL_SSRU, 13, 0, true, TFM_LAYER_NORM, TFM_ACTIVATION_RELU },
+    { "pre_ssru", true, TFM_TIE_TARGET, TFM_CELL_SSRU, 11, 2, false, TFM_LAYER_NORM, TFM_ACTIVATION_RELU },
+    { "post_rms_swiglu", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true, TFM_RMS_NORM,
+      TFM_ACTIVATION_SWIGLU },
+    { "pre_rms_geglu", true, TFM_TIE_TARGET, TFM_CELL_ATTENTION, 11, 2, false, TFM_RMS_NORM,
+      TFM_ACTIVATION_GEGLU },
+    { "pre_rms_swish", true, TFM_TIE_NONE, TFM_CELL_SSRU, 11, 0, false, TFM_RMS_NORM, TFM_ACTIVATION_SWISH },
+    { "post_gelu", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false, TFM_LAYER_NORM,
+      TFM_ACTIVATION_GELU },
+    { "pre_gelu_tanh", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false, TFM_LAYER_NORM,
+      TFM_ACTIVATION_GELU_TANH },
 };
 
 /* ---- the values of a file ---- */
@@ -182,10 +195,13 @@ static struct config golden_config(const struct golden_case *c)
     /* clang-format off */
     return (struct config){
         .encoder_layers = 2, .decoder_layers = 2, .d_model = 8, .heads = 2, .ffn_dim = 12,
-        .activation = ACT_RELU, .pre_norm = c->pre_norm, .norm_epsilon = 1e-5, .scale_embedding = true,
+        .activation = c->activation, .norm = c->norm, .pre_norm = c->pre_norm, .norm_epsilon = 1e-5,
+        .scale_embedding = true,
         .source_vocab_size = c->n_source, .vocab_size = 13, .tie = c->tie, .decoder_cell = c->cell,
         .eos_token_id = 0, .unk_token_id = 1, .decoder_start_token_id = c->start,
-        .dropout = 0.1, .attention_dropout = 0.1, .activation_dropout = 0.1, /* must take no part */
+        /* must take no part */
+        .dropout = 0.1, .attention_dropout = 0.1, .activation_dropout = 0.1, .encoder_layerdrop = 0.5,
+        .decoder_layerdrop = 0.5,
     };
     /* clang-format on */
 }

@@ -9,10 +9,12 @@ python3-torch); running the tests does not.
     /usr/bin/python3 tests/golden/make_golden.py
 """
 
+import collections
 import math
 import os
 
 import torch
+import torch.nn.functional
 
 torch.set_default_dtype(torch.float64)
 torch.set_num_threads(1)
@@ -27,13 +29,37 @@ CONFIGS = [
     ("post_none", False, "none", False, 11, 13, 0, False),
     ("post_ssru", False, "all", True, 13, 13, 0, True),
     ("pre_ssru", True, "target", True, 11, 13, 2, False),
+    ("post_rms_swiglu", False, "all", False, 13, 13, 0, True),
+    ("pre_rms_geglu", True, "target", False, 11, 13, 2, False),
+    ("pre_rms_swish", True, "none", True, 11, 13, 0, False),
+    ("post_gelu", False, "all", False, 13, 13, 0, False),
+    ("pre_gelu_tanh", True, "all", False, 13, 13, 0, False),
 ]
+
+# What the parts of a layer are, by name of the model; where it is not here, layer norm and ReLU.
+Parts = collections.namedtuple("Parts", "norm activation")
+PARTS = {
+    "post_rms_swiglu": Parts("rms", "swiglu"),
+    "pre_rms_geglu": Parts("rms", "geglu"),
+    "pre_rms_swish": Parts("rms", "swish"),
+    "post_gelu": Parts("layer", "gelu"),
+    "pre_gelu_tanh": Parts("layer", "gelu-tanh"),
+}
+ACTIVATIONS = {
+    "relu": torch.nn.functional.relu,
+    "gelu": torch.nn.functional.gelu,
+    "gelu-tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
+    "swish": torch.nn.functional.silu,
+    "swiglu": torch.nn.functional.silu,
+    "geglu": torch.nn.functional.gelu,
+}
+GATED = ("swiglu", "geglu")
 
 SOURCE = [[3, 7, 5, 10, EOS], [9, EOS], [4, 4, 8, 2, 6, 1, EOS]]
 TARGET = [[12, 3, 5, EOS], [7, 11, 2, 9, 10, EOS], [6, EOS]]
 
 
-def list_params(pre_norm, tie, ssru, n_source, n_target):
+def list_params(pre_norm, tie, ssru, n_source, n_target, parts):
     """Names and shapes, in the order of lib/model/params.def."""
     params = []
     if tie == "all":
@@ -63,12 +89,15 @@ def list_params(pre_norm, tie, ssru, n_source, n_target):
                     params.append((f"model.{side}.layers.{layer}.{attention}.{matrix}.bias", (D,)))
                 params.append((f"model.{side}.layers.{layer}.{attention}_layer_norm.weight", (D,)))
                 params.append((f"model.{side}.layers.{layer}.{attention}_layer_norm.bias", (D,)))
-            params.append((f"model.{side}.layers.{layer}.fc1.weight", (F, D)))
-            params.append((f"model.{side}.layers.{layer}.fc1.bias", (F,)))
+            for matrix in ("fc1", "fc3")[: 2 if parts.activation in GATED else 1]:
+                params.append((f"model.{side}.layers.{layer}.{matrix}.weight", (F, D)))
+                params.append((f"model.{side}.layers.{layer}.{matrix}.bias", (F,)))
             params.append((f"model.{side}.layers.{layer}.fc2.weight", (D, F)))
             params.append((f"model.{side}.layers.{layer}.fc2.bias", (D,)))
             params.append((f"model.{side}.layers.{layer}.final_layer_norm.weight", (D,)))
             params.append((f"model.{side}.layers.{layer}.final_layer_norm.bias", (D,)))
+    if parts.norm == "rms":
+        params = [p for p in params if not p[0].endswith("norm.bias")]
     return params
 
 
@@ -103,6 +132,9 @@ def positions(n):
 
 
 def norm(x, w, name):
+    """Without a bias the RMS norm."""
+    if name + ".bias" not in w:
+        return x / torch.sqrt((x ** 2).mean(-1, keepdim=True) + EPSILON) * w[name + ".weight"]
     mean = x.mean(-1, keepdim=True)
     variance = ((x - mean) ** 2).mean(-1, keepdim=True)
     return (x - mean) / torch.sqrt(variance + EPSILON) * w[name + ".weight"] + w[name + ".bias"]
@@ -134,7 +166,14 @@ def ssru(x, w, name):
     return torch.stack(states, dim=1)
 
 
-def block(x, self_mask, memory, cross_mask, w, name, pre_norm, has_ssru=False):
+def feed_forward(x, w, name, activation):
+    hidden = ACTIVATIONS[activation](linear(x, w, f"{name}.fc1"))
+    if activation in GATED:
+        hidden = hidden * linear(x, w, f"{name}.fc3")
+    return linear(hidden, w, f"{name}.fc2")
+
+
+def block(x, self_mask, memory, cross_mask, w, name, pre_norm, parts, has_ssru=False):
     def sublayer(y, f, norm_name):
         return y + f(norm(y, w, norm_name)) if pre_norm else norm(y + f(y), w, norm_name)
 
@@ -146,11 +185,10 @@ def block(x, self_mask, memory, cross_mask, w, name, pre_norm, has_ssru=False):
     if memory is not None:
         x = sublayer(x, lambda y: attention(y, memory, cross_mask, w, f"{name}.encoder_attn"),
                      f"{name}.encoder_attn_layer_norm")
-    return sublayer(x, lambda y: linear(torch.clamp(linear(y, w, f"{name}.fc1"), min=0), w, f"{name}.fc2"),
-                    f"{name}.final_layer_norm")
+    return sublayer(x, lambda y: feed_forward(y, w, name, parts.activation), f"{name}.final_layer_norm")
 
 
-def run(pre_norm, tie, has_ssru, start, w):
+def run(pre_norm, tie, has_ssru, start, w, parts):
     source_table = w["model.shared.weight" if tie == "all" else "model.encoder.embed_tokens.weight"]
     target_table = w["model.shared.weight" if tie == "all" else "model.decoder.embed_tokens.weight"]
     unembed = w["lm_head.weight"] if tie == "none" else target_table
@@ -159,7 +197,8 @@ def run(pre_norm, tie, has_ssru, start, w):
     source_mask = source_real[:, None, :]
     memory = source_table[source] * math.sqrt(D) + positions(source.shape[1])
     for layer in range(LAYERS):
-        memory = block(memory, source_mask, None, None, w, f"model.encoder.layers.{layer}", pre_norm)
+        memory = block(memory, source_mask, None, None, w, f"model.encoder.layers.{layer}", pre_norm,
+                       parts)
     if pre_norm:
         memory = norm(memory, w, "model.encoder.layer_norm")
 
@@ -169,7 +208,7 @@ def run(pre_norm, tie, has_ssru, start, w):
     hidden = target_table[inputs] * math.sqrt(D) + positions(target.shape[1])
     for layer in range(LAYERS):
         hidden = block(hidden, target_real[:, None, :] & causal, memory, source_mask, w,
-                       f"model.decoder.layers.{layer}", pre_norm, has_ssru)
+                       f"model.decoder.layers.{layer}", pre_norm, parts, has_ssru)
     if pre_norm:
         hidden = norm(hidden, w, "model.decoder.layer_norm")
 
@@ -196,9 +235,10 @@ def sums(gradient):
 def main():
     folder = os.path.dirname(os.path.abspath(__file__))
     for name, pre_norm, tie, has_ssru, n_source, n_target, start, full in CONFIGS:
-        params = list_params(pre_norm, tie, has_ssru, n_source, n_target)
+        parts = PARTS.get(name, Parts("layer", "relu"))
+        params = list_params(pre_norm, tie, has_ssru, n_source, n_target, parts)
         weights = make_weights(params)
-        memory, hidden, row_nll, loss = run(pre_norm, tie, has_ssru, start, weights)
+        memory, hidden, row_nll, loss = run(pre_norm, tie, has_ssru, start, weights, parts)
         loss.backward()
         with open(os.path.join(folder, name + ".txt"), "w", encoding="ascii") as out:
             write(out, "encoder", memory)

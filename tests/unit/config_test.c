@@ -72,6 +72,7 @@ static void test_round_trip(void)
     config.dropout = (double)0.1f;
     config.norm_epsilon = 1e-6;
     config.attention_dropout = 1.0 / 3;
+    config.activation = TFM_ACTIVATION_GELU_TANH;
     json_t *training = json_pack("{s:i, s:[s]}", "updates", 12345, "data", "corpus");
     CHECK(config_write(&config, training, path, &err) == TFM_OK, "a config is written");
     char *first, *second;
@@ -86,6 +87,11 @@ static void test_round_trip(void)
           "with its numbers to the last bit of a float");
     CHECK(strstr(first, "decoder_cell") == NULL && found.decoder_cell == TFM_CELL_ATTENTION,
           "self-attention needs no decoder_cell");
+    CHECK(strstr(first, "\"gelu_new\"") != NULL && found.activation == TFM_ACTIVATION_GELU_TANH,
+          "activations have the names of Hugging Face");
+    CHECK(strstr(first, "normalization") == NULL && strstr(first, "layerdrop") == NULL &&
+              strstr(first, "initialization") == NULL,
+          "what is as ever needs no field");
     CHECK(strstr(first, "\"dropout\": 0.1,") != NULL && strstr(first, "\"layer_norm_eps\": 1e-6,") != NULL,
           "without digits that nobody wrote");
     CHECK(config_write(&found, training, path, &err) == TFM_OK, "and written again");
@@ -96,9 +102,19 @@ static void test_round_trip(void)
     json_decref(training);
 
     config.decoder_cell = TFM_CELL_SSRU;
+    config.norm = TFM_RMS_NORM;
+    config.init = TFM_INIT_DEPTH_SCALED;
+    config.decoder_layerdrop = (double)0.1f;
     CHECK(config_write(&config, NULL, path, &err) == TFM_OK && read_config(&found, path, &err) == TFM_OK &&
               found.decoder_cell == TFM_CELL_SSRU,
           "the decoder's cell is kept");
+    CHECK(found.norm == TFM_RMS_NORM && found.init == TFM_INIT_DEPTH_SCALED && found.encoder_layerdrop == 0 &&
+              (float)found.decoder_layerdrop == 0.1f,
+          "so are norm, initialisation and layer drop");
+    config = found;
+    CHECK_STR(config_difference(&config, &found), NULL, "nothing differs");
+    found.norm = TFM_LAYER_NORM;
+    CHECK_STR(config_difference(&config, &found), "normalization", "a difference is named");
 }
 
 /* Sets one field of a good config.json to a JSON text (NULL: removes it) and reads the file. */
@@ -125,6 +141,15 @@ static void test_fields(void)
     CHECK(read_changed("training", "{\"updates\": 1}", &err) == TFM_OK, "\"training\" is free in form");
 
     CHECK(read_changed("decoder_cell", "\"attention\"", &err) == TFM_OK, "\"attention\" may be said");
+    static const char *const activations[] = {
+        "relu", "gelu", "gelu_new", "swish", "silu", "swiglu", "geglu"
+    };
+    for (size_t i = 0; i < sizeof(activations) / sizeof(activations[0]); i++) {
+        char value[20];
+        snprintf(value, sizeof(value), "\"%s\"", activations[i]);
+        CHECK(read_changed("activation_function", value, &err) == TFM_OK, "an activation: %s",
+              activations[i]);
+    }
 
     static const struct {
         const char *field, *value, *expected;
@@ -139,7 +164,13 @@ static void test_fields(void)
           "architecture is \"decoder\"; this version of tfm knows \"encoder-decoder\"" },
         { "positions", "\"rotary\"", "\"sinusoidal\"" },
         { "positions", NULL, "positions" },
-        { "activation_function", "\"swish\"", "activation_function is \"swish\"" },
+        { "activation_function", "\"tanh\"",
+          "activation_function is \"tanh\"; this version of tfm knows \"relu\", \"gelu\", \"gelu_new\"" },
+        { "normalization", "\"batch\"",
+          "normalization is \"batch\"; this version of tfm knows \"layer\", \"rms\"" },
+        { "initialization", "\"zero\"", "initialization is \"zero\"" },
+        { "encoder_layerdrop", "1", "encoder_layerdrop" },
+        { "decoder_layerdrop", "\"0.1\"", "decoder_layerdrop" },
         { "activation_function", "1", "activation_function" },
         { "decoder_cell", "\"gru\"",
           "decoder_cell is \"gru\"; this version of tfm knows \"attention\", \"ssru\"" },

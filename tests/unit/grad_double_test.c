@@ -1,8 +1,9 @@
 /*
  * grad_double_test.c: every gradient of whole small models against central differences, in double:
  *     dL/dw ~ (L(w + e) - L(w - e)) / 2e
- * post-norm and pre-norm, every way to tie embeddings, self-attention and SSRU, without dropout and with all three kinds of it
- * (dropout is a function of its keys, so the loss stays a smooth function of the weights), and with R-Drop,
+ * post-norm and pre-norm, layer and RMS norm, every activation, every way to tie embeddings, self-attention and SSRU,
+ * without dropout and with all three kinds of it (dropout is a function of its keys, so the loss stays a smooth function
+ * of the weights), with layers left out, and with R-Drop,
  * whose divergence is no constant of either pass. A fixed tolerance
  * of 1e-6 relative to the largest gradient of the tensor.
  */
@@ -73,27 +74,31 @@ static void check_gradients(const char *name, struct problem *p)
     check_note("%s: largest relative difference %.1e, in %s", name, worst, worst_name);
 }
 
-static void check_model(const char *name, bool pre_norm, enum tfm_tie tie, enum tfm_cell cell, bool dropout,
-                        real r_drop)
+static struct config config_of(bool pre_norm, enum tfm_tie tie, enum tfm_cell cell)
+{
+    return (struct config){ .encoder_layers = 2,
+                            .decoder_layers = 2,
+                            .d_model = 8,
+                            .heads = 2,
+                            .ffn_dim = 12,
+                            .pre_norm = pre_norm,
+                            .decoder_cell = cell,
+                            .norm_epsilon = 1e-5,
+                            .scale_embedding = true,
+                            .source_vocab_size = tie == TFM_TIE_ALL ? 13 : 11,
+                            .vocab_size = 13,
+                            .tie = tie,
+                            .unk_token_id = 1,
+                            .dropout = 0.1,
+                            .attention_dropout = 0.2,
+                            .activation_dropout = 0.15 };
+}
+
+static void check_config(const char *name, const struct config *config, bool dropout, real r_drop)
 {
     struct tfm_error err;
     struct problem p = {
-        .config = { .encoder_layers = 2,
-                    .decoder_layers = 2,
-                    .d_model = 8,
-                    .heads = 2,
-                    .ffn_dim = 12,
-                    .pre_norm = pre_norm,
-                    .decoder_cell = cell,
-                    .norm_epsilon = 1e-5,
-                    .scale_embedding = true,
-                    .source_vocab_size = tie == TFM_TIE_ALL ? 13 : 11,
-                    .vocab_size = 13,
-                    .tie = tie,
-                    .unk_token_id = 1,
-                    .dropout = 0.1,
-                    .attention_dropout = 0.2,
-                    .activation_dropout = 0.15 },
+        .config = *config,
         .source = { 3, 11, source_ids, source_start, sentence_keys },
         .target = { 3, 9, target_ids, target_start, sentence_keys },
         .criterion = { 0.1, r_drop },
@@ -123,6 +128,24 @@ static void check_model(const char *name, bool pre_norm, enum tfm_tie tie, enum 
     arena_release(&arena);
 }
 
+static void check_model(const char *name, bool pre_norm, enum tfm_tie tie, enum tfm_cell cell, bool dropout,
+                        real r_drop)
+{
+    struct config config = config_of(pre_norm, tie, cell);
+    check_config(name, &config, dropout, r_drop);
+}
+
+/* Norm, activation, and layers that are left out: at 0.5 the seed leaves out the encoder's first and the decoder's last. */
+static void check_parts(const char *name, bool pre_norm, enum tfm_norm norm, enum tfm_activation activation,
+                        bool dropout, double layerdrop)
+{
+    struct config config = config_of(pre_norm, TFM_TIE_ALL, TFM_CELL_ATTENTION);
+    config.norm = norm;
+    config.activation = activation;
+    config.encoder_layerdrop = config.decoder_layerdrop = layerdrop;
+    check_config(name, &config, dropout, 0);
+}
+
 int main(void)
 {
     check_model("post-norm, tied", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, false, 0);
@@ -138,5 +161,15 @@ int main(void)
     check_model("SSRU, post-norm with dropout", false, TFM_TIE_NONE, TFM_CELL_SSRU, true, 0);
     check_model("SSRU, pre-norm with dropout", true, TFM_TIE_ALL, TFM_CELL_SSRU, true, 0);
     check_model("SSRU with R-Drop", false, TFM_TIE_ALL, TFM_CELL_SSRU, true, 5);
+    check_parts("RMS, post-norm", false, TFM_RMS_NORM, TFM_ACTIVATION_RELU, false, 0);
+    check_parts("RMS, pre-norm", true, TFM_RMS_NORM, TFM_ACTIVATION_RELU, true, 0);
+    check_parts("GELU", true, TFM_LAYER_NORM, TFM_ACTIVATION_GELU, false, 0);
+    check_parts("GELU by tanh", false, TFM_LAYER_NORM, TFM_ACTIVATION_GELU_TANH, false, 0);
+    check_parts("swish with dropout", false, TFM_LAYER_NORM, TFM_ACTIVATION_SWISH, true, 0);
+    check_parts("SwiGLU, RMS", true, TFM_RMS_NORM, TFM_ACTIVATION_SWIGLU, false, 0);
+    check_parts("SwiGLU with dropout", false, TFM_LAYER_NORM, TFM_ACTIVATION_SWIGLU, true, 0);
+    check_parts("GEGLU", false, TFM_LAYER_NORM, TFM_ACTIVATION_GEGLU, false, 0);
+    check_parts("layers left out, post-norm", false, TFM_LAYER_NORM, TFM_ACTIVATION_RELU, true, 0.5);
+    check_parts("layers left out, pre-norm", true, TFM_LAYER_NORM, TFM_ACTIVATION_RELU, true, 0.5);
     return check_done();
 }

@@ -38,7 +38,7 @@ static void make_model(void)
                                     .d_model = D,
                                     .heads = HEADS,
                                     .ffn_dim = 12,
-                                    .activation = ACT_RELU,
+                                    .activation = TFM_ACTIVATION_RELU,
                                     .norm_epsilon = 1e-6,
                                     .source_vocab_size = V,
                                     .vocab_size = V,

@@ -116,7 +116,7 @@ static bool fits(struct product *p, const struct kern *k)
         memset(p->y, 0xff, size);
         k->quantise(p->q, p->x_scales, p->values, p->n, p->in, 0);
         k->linear8(p->y, p->q, p->x_scales, p->packed, p->scales, has_bias ? p->bias : NULL, p->n, p->out,
-                   p->in, relu);
+                   p->in, relu ? ACT_RELU : ACT_NONE);
         expect(p, relu, has_bias);
         ok &= memcmp(p->y, p->expected, size) == 0;
     }
@@ -179,7 +179,7 @@ static bool quantises_as(const struct kern *k, const real *x, int d, real fixed,
     int8_pack(packed, unit, d, d);
     k->quantise(q, &found_scale, x, 1, d, fixed);
     exact = 1;
-    k->linear8(y, q, &exact, packed, one, NULL, 1, d, d, false);
+    k->linear8(y, q, &exact, packed, one, NULL, 1, d, d, ACT_NONE);
     for (int j = 0; j < d; j++)
         ok &= y[j] == (real)expected[j];
     mem_free(packed);
@@ -302,7 +302,16 @@ static void check_linear(struct arena *arena, bool is_int8)
     linear_forward_act(one, x, &l, ACT_RELU, 1, &run);
     for (int o = 0; o < OUT; o++)
         wrong += one[o] != (y[o] > 0 ? y[o] : 0);
-    CHECK_INT(wrong, 0, "%s: and with an activation function", name);
+    CHECK_INT(wrong, 0, "%s: and with ReLU behind it", name);
+    for (int act = ACT_GELU; act <= ACT_SWISH; act++) {
+        real *expected = take(N * OUT * sizeof(real)), *found = take(N * OUT * sizeof(real));
+        run.kern->act(expected, y, N * OUT, (enum kern_act)act);
+        linear_forward_act(found, x, &l, (enum kern_act)act, N, &run);
+        CHECK(memcmp(found, expected, N * OUT * sizeof(real)) == 0, "%s: and with activation function %d",
+              name, act);
+        mem_free(expected);
+        mem_free(found);
+    }
     arena->peak = 0;
     linear_forward(y, x, &l, N, &run);
     CHECK(arena->peak <= linear_scratch(IN), "%s: scratch is what was said", name);

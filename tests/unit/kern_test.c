@@ -54,9 +54,12 @@ static bool same_rows(const struct kern *k, int n, int kind)
     IN_PLACE(x, t->softmax(o, n, (real)0.3));
     IN_PLACE(x, t->softmax_backward(o, y, n, (real)0.3));
     IN_PLACE(x, t->add(o, y, (size_t)n));
+    IN_PLACE(x, t->multiply(o, y, (size_t)n));
     IN_PLACE(x, t->scale(o, (real)1.7, (size_t)n));
-    IN_PLACE(x, t->act(o, x, (size_t)n, ACT_RELU));
-    IN_PLACE(x, t->act_backward(o, y, (size_t)n, ACT_RELU));
+    for (int act = ACT_NONE; act <= ACT_SWISH; act++) {
+        IN_PLACE(y, t->act(o, x, (size_t)n, (enum kern_act)act));
+        IN_PLACE(x, t->act_backward(o, y, (size_t)n, (enum kern_act)act));
+    }
     IN_PLACE(x, t->sigmoid(o, o, (size_t)n));
     IN_PLACE(x, t->sigmoid_backward(o, y, (size_t)n));
     IN_PLACE(x, t->gate(o, x, y, x + 1, n));
@@ -92,7 +95,8 @@ static bool same_rows(const struct kern *k, int n, int kind)
     return ok;
 }
 
-static bool same_norm(const struct kern *k, int d, int kind)
+/* With rms the norm has no beta. */
+static bool same_norm(const struct kern *k, int d, int kind, bool rms)
 {
     enum {
         ROWS = 5
@@ -108,8 +112,8 @@ static bool same_norm(const struct kern *k, int d, int kind)
         memset(dgamma[t], 0, sizeof(dgamma[t]));
         memset(dbeta[t], 0, sizeof(dbeta[t]));
         memset(column[t], 0, sizeof(column[t]));
-        tiers[t]->norm(out[t], stats[t], x, gamma, beta, ROWS, d, (real)1e-5);
-        tiers[t]->norm_backward(dx[t], dgamma[t], dbeta[t], dy, x, stats[t], gamma, ROWS, d);
+        tiers[t]->norm(out[t], stats[t], x, gamma, rms ? NULL : beta, ROWS, d, (real)1e-5);
+        tiers[t]->norm_backward(dx[t], dgamma[t], rms ? NULL : dbeta[t], dy, x, stats[t], gamma, ROWS, d);
         tiers[t]->bias(out[t], beta, ROWS, d);
         tiers[t]->bias_backward(column[t], dy, ROWS, d);
     }
@@ -188,7 +192,7 @@ static void check_tier(enum cpu_tier tier)
     for (int s = 0; s < N_SIZES; s++) {
         for (int kind = 0; kind < N_FILLS; kind++) {
             rows &= same_rows(k, sizes[s], kind);
-            norms &= same_norm(k, sizes[s], kind);
+            norms &= same_norm(k, sizes[s], kind, false) && same_norm(k, sizes[s], kind, true);
         }
         for (int d = 0; d < N_SIZES; d += 3)
             products &= same_gemm(k, sizes[s], sizes[d]) && same_rearranged(k, sizes[s], sizes[d]);
@@ -255,6 +259,55 @@ static void check_reference(void)
     CHECK_NEAR((double)kept / (64 * MAX), 0.7, 0.003, "dropout keeps 1 - p of the elements");
 }
 
+/* ---- activation functions ---- */
+
+static double activation(double x, enum kern_act act)
+{
+    double u = sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x);
+    switch (act) {
+    case ACT_RELU: return fmax(x, 0);
+    case ACT_GELU: return x * erfc(-x / sqrt(2)) / 2;
+    case ACT_GELU_TANH: return x / (1 + exp(-2 * u));
+    case ACT_SWISH: return x / (1 + exp(-x));
+    default: return x;
+    }
+}
+
+static void check_activation(enum kern_act act, const char *name)
+{
+    static real x[MAX], y[MAX], slope[MAX];
+    double error = 0, slope_error = 0, h = 1e-5;
+    for (int i = 0; i < MAX; i++) {
+        x[i] = (real)(i - MAX / 2) / 128; /* to +-16 */
+        slope[i] = 1;
+    }
+    kern_ref.act(y, x, MAX, act);
+    kern_ref.act_backward(slope, x, MAX, act);
+    for (int i = 0; i < MAX; i++) {
+        double at = (double)x[i], up = activation(at + h, act), down = activation(at - h, act);
+        error = fmax(error, fabs((double)y[i] - activation(at, act)) / fmax(1, fabs(at)));
+        if (at != 0 || act != ACT_RELU)
+            slope_error = fmax(slope_error, fabs((double)slope[i] - (up - down) / (2 * h)));
+    }
+    CHECK(error < 3e-7, "%s is right to %.1e", name, error);
+    CHECK(slope_error < 1e-6, "and its derivative to %.1e", slope_error);
+
+    const real far[] = { (real)1e4, (real)-1e4, (real)1e18, (real)-1e18, 0, (real)1e-40, (real)-1e-40 };
+    real one[] = { 1, 1, 1, 1, 1, 1, 1 };
+    kern_ref.act(y, far, 7, act);
+    kern_ref.act_backward(one, far, 7, act);
+    bool limits = true;
+    for (int i = 0; i < 7; i++) {
+        real expected = far[i] > 1 ? far[i] : 0;
+        limits &= fabsf(y[i] - expected) < (real)1e-19 && isfinite(one[i]);
+        limits &= i > 3 || fabsf(one[i] - (far[i] > 0)) < (real)1e-19;
+    }
+    CHECK(limits, "far out it is 0 and x");
+    const real nan = (real)NAN;
+    kern_ref.act(y, &nan, 1, act);
+    CHECK(act == ACT_RELU || isnan(y[0]), "and a NaN stays one");
+}
+
 static void check_f16(void)
 {
     bool ok = true;
@@ -281,6 +334,10 @@ int main(void)
     for (int t = CPU_AVX2; t < CPU_N_TIERS; t++)
         check_tier((enum cpu_tier)t);
     check_reference();
+    check_activation(ACT_RELU, "ReLU");
+    check_activation(ACT_GELU, "GELU");
+    check_activation(ACT_GELU_TANH, "GELU by tanh");
+    check_activation(ACT_SWISH, "swish");
     check_f16();
     return check_done();
 }

@@ -440,17 +440,30 @@ int main(void)
         { .eos_bias = 2.5f, .seed = 4, .tie = TFM_TIE_NONE, .pre_norm = true },
         { .eos_bias = 2.5f, .seed = 5, .tie = TFM_TIE_ALL, .cell = TFM_CELL_SSRU },
         { .eos_bias = 2.5f, .seed = 6, .tie = TFM_TIE_NONE, .cell = TFM_CELL_SSRU, .pre_norm = true },
+        { .eos_bias = 2.5f,
+          .seed = 7,
+          .pre_norm = true,
+          .norm = TFM_RMS_NORM,
+          .activation = TFM_ACTIVATION_SWIGLU },
+        { .eos_bias = 2.5f, .seed = 8, .norm = TFM_RMS_NORM, .activation = TFM_ACTIVATION_GELU },
+        { .eos_bias = 2.5f, .seed = 9, .cell = TFM_CELL_SSRU, .activation = TFM_ACTIVATION_GELU_TANH },
     };
-    static const char *const names[] = { "post-norm, all tied", "pre-norm, nothing tied",
-                                         "SSRU, post-norm, all tied", "SSRU, pre-norm, nothing tied" };
+    enum {
+        N_VARIANTS = sizeof(variants) / sizeof(*variants)
+    };
+    static const char *const names[N_VARIANTS] = {
+        "post-norm, all tied",       "pre-norm, nothing tied",
+        "SSRU, post-norm, all tied", "SSRU, pre-norm, nothing tied",
+        "RMS, pre-norm, SwiGLU",     "RMS, post-norm, GELU",
+        "SSRU, GELU by tanh"
+    };
     struct tfm_error err;
     if (!CHECK(arena_init(&arena, (size_t)1 << 30, &err) == TFM_OK, "arena"))
         return check_done();
     make_lines();
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < N_VARIANTS; i++) {
         check_note("%s", names[i]);
-        struct tfm_model *model = tiny_open((const char *const[]){ "a", "b", "c", "d" }[i], &variants[i]),
-                         *int8 = NULL;
+        struct tfm_model *model = tiny_open((char[]){ (char)('a' + i), '\0' }, &variants[i]), *int8 = NULL;
         test_model(model);
         check_note("%s, in int8", names[i]);
         if (CHECK(tfm_model_open_as(&int8, model->folder, TFM_PRECISION_INT8, &err) == TFM_OK &&

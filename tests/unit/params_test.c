@@ -81,6 +81,19 @@ static void test_table(void)
           "SSRU: the decoder has no self-attention");
     params_release(&params);
 
+    config = tiny_config(TFM_TIE_ALL, true);
+    config.norm = TFM_RMS_NORM;
+    config.activation = TFM_ACTIVATION_SWIGLU;
+    CHECK(params_list(&params, &config, &err) == TFM_OK, "RMS and SwiGLU: is listed");
+    check_table(&params, "RMS and SwiGLU");
+    CHECK_INT(params.n, 1 + 1 + 2 + 3 * (16 - 2 + 2) + 2 * (26 - 3 + 2), "RMS and SwiGLU: number of tensors");
+    check_shape(&params, "model.decoder.layers.1.fc3.weight", 256, 128);
+    check_shape(&params, "model.encoder.layers.2.fc3.bias", 1, 256);
+    CHECK(params_find(&params, "model.encoder.layer_norm.bias") == NULL &&
+              params_find(&params, "model.decoder.layers.1.encoder_attn_layer_norm.bias") == NULL,
+          "RMS norms have no bias");
+    params_release(&params);
+
     config = tiny_config(TFM_TIE_NONE, false);
     params_list(&params, &config, &err);
     check_shape(&params, "model.encoder.embed_tokens.weight", 90, 128);
@@ -180,6 +193,35 @@ static void test_init(void)
     params_release(&params);
 }
 
+/* The largest value of a tensor of so many rows and columns, in units of Glorot's limit. */
+static double extent_of(const struct params *params, const real *block, const char *name)
+{
+    const struct param *p = params_find(params, name);
+    double largest = 0;
+    for (size_t i = 0; i < params_count(p); i++)
+        largest = fmax(largest, fabs((double)block[p->offset + i]));
+    return largest / sqrt(6.0 / (p->rows + p->cols));
+}
+
+static void test_depth_scaled(void)
+{
+    struct tfm_error err;
+    struct params params;
+    struct config config = tiny_config(TFM_TIE_ALL, false);
+    config.init = TFM_INIT_DEPTH_SCALED;
+    params_list(&params, &config, &err);
+    real *block = mem_alloc(params.size * sizeof(real), &err);
+    params_init(&params, block, 1);
+    for (int i = 0; i < 5; i++) {
+        char name[100];
+        int layer = i < 3 ? i : i - 3;
+        snprintf(name, sizeof(name), "model.%s.layers.%d.fc1.weight", i < 3 ? "encoder" : "decoder", layer);
+        CHECK_NEAR(extent_of(&params, block, name) * sqrt(layer + 1), 1, 0.01, "depth-scaled: %s", name);
+    }
+    mem_free(block);
+    params_release(&params);
+}
+
 static void test_no_memory(void)
 {
     struct tfm_error err;
@@ -197,6 +239,7 @@ int main(void)
     test_table();
     test_bind();
     test_init();
+    test_depth_scaled();
     test_no_memory();
     return check_done();
 }

@@ -52,7 +52,7 @@ static void run_batch(struct profile *p, bool pre_norm, bool backward)
                         .d_model = D,
                         .heads = 2,
                         .ffn_dim = F,
-                        .activation = ACT_RELU,
+                        .activation = TFM_ACTIVATION_RELU,
                         .pre_norm = pre_norm,
                         .norm_epsilon = 1e-6,
                         .source_vocab_size = V,
