@@ -69,7 +69,7 @@ PRODUCTS := $(PROGRAM) $(BUILD)/libtfm.a $(BUILD)/libtfm.so
 
 # ---- targets ----
 
-.PHONY: all tests demo check check-long bench bench-train bench-kernels install deps deps-test format clean help FORCE
+.PHONY: all tests demo check check-long bench bench-train bench-translate bench-kernels install deps deps-test format clean help FORCE
 .DELETE_ON_ERROR:
 
 all: $(PRODUCTS) ## build the program and the libraries (the default)
@@ -88,10 +88,13 @@ check-long: tests ## run the tests under sanitizers and valgrind too
 bench-train: all ## measure the speed of training against PyTorch and Marian
 	@TFM_BUILD=$(abspath $(BUILD)) sh tests/bench/train.sh
 
+bench-translate: all $(BUILD)/tests/bench/kernels ## measure translation against CTranslate2 and Bergamot
+	@TFM_BUILD=$(abspath $(BUILD)) sh tests/bench/engines.sh
+
 bench-kernels: $(BUILD)/tests/bench/kernels ## measure the products of each tier against the most it can do
 	@$<
 
-bench: all ## measure speed
+bench: all $(BUILD)/tests/bench/kernels ## measure speed
 	@for b in tests/bench/*.sh; do TFM_BUILD=$(abspath $(BUILD)) sh "$$b" || exit 1; done
 
 install: all $(BUILD)/install/libtfm.a $(BUILD)/tfm.pc ## install under PREFIX (/usr/local) inside DESTDIR

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cmd.h"
 #include "models.h"
@@ -100,7 +101,9 @@ static const struct option_spec options[] = {
       .help = "print text, or one JSON object a hypothesis" },
     { .name = "quiet", FIELD(style.quiet), .help = "print no notes about single lines" },
     { .name = "verbose", .letter = 'v', FIELD(style.verbose),
-      .help = "print the model, the length limits that were met, and the speed" },
+      .help = "print the model, and the length limits that were met" },
+    { .name = "stats", FIELD(options.profile),
+      .help = "print at the end the speed, the most memory, and which part took which share of the time" },
     { .help = "Machine" },
     { .name = "mini-batch", FIELD(options.mini_batch), .argument = "N", .min = 1, .max = 10000,
       .help = "sentences decoded together by a worker, at most" },
@@ -138,6 +141,7 @@ struct work {
     int n;
     char **inputs;
     struct targets targets; /* with --output-dir */
+    double began;           /* when the command did */
 };
 
 /* Reads --output-sampling. */
@@ -258,6 +262,13 @@ static int translate_to_folder(struct translation_job *job, const struct work *w
     return n_failed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static int translate_with(const struct models *models, const struct work *work)
 {
     struct tfm_error err;
@@ -265,8 +276,9 @@ static int translate_with(const struct models *models, const struct work *work)
     struct translation_job job = { .command = COMMAND, .style = &args->style, .model = models->list[0] };
     if (models_translator(&job.translator, models, &args->options, &err) != TFM_OK)
         return cmd_failed(COMMAND, &err);
+    job.ready = now() - work->began;
     int status = args->output_dir != NULL ? translate_to_folder(&job, work) : translate_to_one(&job, work);
-    if (args->style.verbose)
+    if (args->options.profile)
         translation_report(&job);
     tfm_translator_free(job.translator);
     return status;
@@ -297,7 +309,7 @@ static int open_and_translate(const struct work *work)
 int cmd_translate(int argc, char **argv)
 {
     struct translate_args args;
-    struct work work = { .args = &args, .inputs = argv + 1 };
+    struct work work = { .args = &args, .inputs = argv + 1, .began = now() };
     char *single = "-";
     int status = options_parse(&table, &args, argc, argv, &work.n);
     if (status != OPTIONS_GO_ON)

@@ -53,9 +53,18 @@ static void clear_window(struct window *w)
     w->n = w->bytes = 0;
 }
 
+static long count_words(const char *text)
+{
+    static const char space[] = " \t";
+    long n = 0;
+    for (text += strspn(text, space); *text != '\0'; text += strspn(text, space), n++)
+        text += strcspn(text, space);
+    return n;
+}
+
 /* Waits for a line, and takes what else is at hand. On failure the window holds the lines before. */
 static enum tfm_status fill_window(struct window *w, struct tfm_lines *lines, bool *all_utf8,
-                                   const char *path, const struct translation_job *job, struct tfm_error *err)
+                                   const char *path, struct translation_job *job, struct tfm_error *err)
 {
     do {
         struct tfm_line line;
@@ -78,6 +87,7 @@ static enum tfm_status fill_window(struct window *w, struct tfm_lines *lines, bo
         w->prefix[w->n] = job->style->force_decode ? strchr(w->text[w->n], '\t') : NULL;
         if (w->prefix[w->n] != NULL)
             *w->prefix[w->n]++ = '\0';
+        job->n_words += count_words(w->text[w->n]);
         w->number[w->n++] = line.number;
         w->bytes += strlen(line.text);
     } while (w->n < w->size && w->bytes < WINDOW_BYTES && !tfm_lines_would_wait(lines));
@@ -169,8 +179,19 @@ enum tfm_status translate_file(struct translation_job *job, const char *path, st
 
 void translation_report(const struct translation_job *job)
 {
-    fprintf(stderr, "%s: %ld lines in %.2f s", job->command, job->n_lines, job->seconds);
-    if (job->seconds > 0)
-        fprintf(stderr, ", %.1f a second", (double)job->n_lines / job->seconds);
+    struct tfm_profile profile;
+    tfm_translator_profile(&profile, job->translator);
+    double seconds = profile.seconds > 0 ? profile.seconds : 1, flop = 0;
+    for (int i = 0; i < profile.n_parts; i++)
+        flop += profile.parts[i].flop;
+    fprintf(stderr, "%s: %ld lines, %ld words in %.2f s on %d thread%s: %.1f lines/s, %.1f words/s",
+            job->command, job->n_lines, job->n_words, profile.seconds, profile.threads,
+            profile.threads == 1 ? "" : "s", (double)job->n_lines / seconds, (double)job->n_words / seconds);
+    fprintf(stderr,
+            ", products of %.1f GFLOP/s; ready after %.3f s; %.1f MiB at most\n%s: ", flop / seconds * 1e-9,
+            job->ready, profile.memory / (1024 * 1024), job->command);
+    for (int i = 0; i < profile.n_parts; i++)
+        fprintf(stderr, "%s%s %.1f%%", i > 0 ? ", " : "", profile.parts[i].name,
+                100 * profile.parts[i].seconds / seconds);
     fputc('\n', stderr);
 }

@@ -26,7 +26,9 @@ struct translation_job {
     struct tfm_translator *translator;
     long n_lines;    /* translated so far */
     long first_line; /* of them, before the output that is being written */
+    long n_words;    /* of their sources */
     double seconds;  /* spent in translating */
+    double ready;    /* seconds from the start of the command until the first line could be translated */
 };
 
 /* Translates a file ("-": standard input), one line of output a line. When reading fails, what was read
@@ -34,7 +36,7 @@ struct translation_job {
 enum tfm_status translate_file(struct translation_job *job, const char *path, struct output *out,
                                struct tfm_error *err);
 
-/* Prints how many lines were translated, and how fast. */
+/* Prints how many lines were translated, how fast and in how much memory, and which part took which share. */
 void translation_report(const struct translation_job *job);
 
 #endif

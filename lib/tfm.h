@@ -155,6 +155,7 @@ struct tfm_translate_options {
                                 where it has one; "off": none. Drawing and scoring use none. Default "auto" */
     int mini_batch;          /* sentences decoded together by a worker, at most. Default 64 */
     int threads;             /* workers; 0 is one a core. Default 0 */
+    bool profile;            /* take the time of each part, for tfm_translator_profile. Default false */
 };
 
 struct tfm_hypothesis {
@@ -177,6 +178,25 @@ struct tfm_translation {
     bool limited; /* the length limit ended the best hypothesis */
     int n_parts;  /* > 1: the line was longer than max_length and translated in parts */
     bool cropped; /* the line was longer than max_length and its rest left out */
+};
+
+struct tfm_profile_part {
+    const char *name; /* "feed-forward" */
+    double seconds;   /* of all threads, divided by their number: the parts' sum is that of the profile */
+    double flop;      /* of its matrix products, 2 m n k each; 0: it has none */
+};
+
+struct tfm_profile { /* where the time of a training or of a translator went */
+    double seconds;  /* of this run */
+    int threads;
+    int n_parts;
+    const struct tfm_profile_part *parts;
+    double peak_flops; /* a second: what matrix products of 1024 x 1024 reach on all threads at once; 0: not
+                          measured */
+    double memory;     /* bytes that the process had at most; 0: not known. Of them ... */
+    double memory_weights;   /* ... weights, the optimiser's moments, the running mean */
+    double memory_gradients; /* ... of all lanes */
+    double memory_scratch;   /* ... activations of all threads, at most */
 };
 
 struct tfm_translator;
@@ -215,6 +235,10 @@ TFM_API enum tfm_status tfm_translate_forced(struct tfm_translator *translator, 
 TFM_API enum tfm_status tfm_score(struct tfm_translator *translator, const char *const *lines,
                                   const char *const *targets, size_t n,
                                   const struct tfm_translation **result, struct tfm_error *err);
+
+/* Where the time of all calls went: `seconds` is that spent in them; of the memory only `memory` is told. The parts
+ * are valid until the next call; their times are 0 without options.profile. */
+TFM_API void tfm_translator_profile(struct tfm_profile *profile, struct tfm_translator *translator);
 
 /* ---- lines of text ---- */
 
@@ -276,24 +300,6 @@ enum tfm_event_kind {
     TFM_EVENT_SAVED,    /* `text` is the checkpoint's folder */
     TFM_EVENT_PROFILE,  /* `profile`, at the end */
     TFM_EVENT_ATTENTION, /* `heads`, at each validation; `text` is the folder with the pictures */
-};
-
-struct tfm_profile_part {
-    const char *name; /* "feed-forward" */
-    double seconds;   /* of all threads, divided by their number: the parts' sum is that of the profile */
-    double flop;      /* of its matrix products, 2 m n k each; 0: it has none */
-};
-
-struct tfm_profile { /* where the time of a training went */
-    double seconds;  /* of this run */
-    int threads;
-    int n_parts;
-    const struct tfm_profile_part *parts;
-    double peak_flops; /* a second: what matrix products of 1024 x 1024 reach on all threads at once */
-    double memory;     /* bytes that the process had at most; 0: not known. Of them ... */
-    double memory_weights;   /* ... weights, the optimiser's moments, the running mean */
-    double memory_gradients; /* ... of all lanes */
-    double memory_scratch;   /* ... activations of all threads, at most */
 };
 
 /* Attention: of the encoder or the decoder to itself, and of the decoder to the encoder. */

@@ -5,6 +5,7 @@
  */
 #include "base/mem.h"
 
+#include <stdio.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,4 +88,16 @@ long mem_allocations(void)
 void mem_fail_after(long n)
 {
     atomic_store(&fail_after, n);
+}
+
+double mem_peak(void)
+{
+    char line[256];
+    long kib = 0;
+    FILE *file = fopen("/proc/self/status", "re");
+    while (file != NULL && kib == 0 && fgets(line, sizeof(line), file) != NULL)
+        sscanf(line, "VmHWM: %ld", &kib);
+    if (file != NULL)
+        fclose(file);
+    return 1024.0 * (double)kib;
 }

@@ -18,6 +18,9 @@ enum profile_part {
     PROFILE_NORM, /* with residual connections and dropout */
     PROFILE_LOSS, /* with the output layer */
     PROFILE_BATCH,
+    /* the translation around it */
+    PROFILE_TEXT, /* to pieces and back */
+    PROFILE_SEARCH,
     /* the training around it */
     PROFILE_LANES, /* all of the above, on all threads */
     PROFILE_OPTIMIZE,

@@ -98,6 +98,7 @@ void result_make(void *arg, int i, int w)
     *translation = (struct tfm_translation){ .n_parts = line->n_parts, .cropped = line->is_cropped };
     if (worker->status != TFM_OK || line->is_too_long)
         return;
+    profile_to(worker->profile, PROFILE_TEXT);
     int n = line->n_parts == 1 ? line->parts[0].n_hypotheses : 1;
     struct tfm_hypothesis *hypotheses = worker_keep(worker, (size_t)n * sizeof(*hypotheses));
     if (hypotheses == NULL)

@@ -211,6 +211,7 @@ static void start_search(struct search *search, struct search_sentence *const *s
     }
     struct tokens source = { .n_sentences = n, .n = start[n], .ids = ids, .start = start };
     start_members(search, &source, (int)capacity);
+    profile_to(search->run->profile, PROFILE_SEARCH);
 
     struct beam_options options = {
         .size = search->options->beam_size,
@@ -356,6 +357,7 @@ static void score_part(struct beam_candidate *candidates, int first, const struc
     real *more = search->n_members > 1 ? ARENA_TAKE(arena, real, TILE * v) : NULL;
     for (int end = first + n; first < end; first += TILE) {
         int n_here = end - first < TILE ? end - first : TILE;
+        profile_to(search->run->profile, PROFILE_LOSS);
         for (int m = 0; m < search->n_members; m++) {
             const struct linear *unembed = listed != NULL ? &listed[m] : &search->members[m].net->unembed;
             member_logits(m > 0 ? more : logits, m > 0 ? more_sums : sums, m, first, rows, n_here, unembed,
@@ -366,6 +368,7 @@ static void score_part(struct beam_candidate *candidates, int first, const struc
             mix(logits, w, more, w_m, (size_t)n_here * v);
             mix(sums, w, more_sums, w_m, (size_t)n_here);
         }
+        profile_to(search->run->profile, PROFILE_SEARCH);
         for (int i = 0; i < n_here; i++)
             candidates_find(candidates + (size_t)(first + i) * k, logits + (size_t)i * v, sums[i],
                             &rows[first + i], &search->options->candidates, search->net->config, search->run);
@@ -436,6 +439,7 @@ static void step(struct search *search, struct arena *results)
     for (int i = 0; i < search->n_live; i++)
         n += search->live[i].beam.n_live;
     decode_rows(search, n);
+    profile_to(search->run->profile, PROFILE_SEARCH);
     const struct beam_candidate *candidates = score_rows(search, n);
     int n_live = 0;
     for (int i = 0; i < search->n_live; i++) {
@@ -457,6 +461,7 @@ void search_batch(struct search_sentence *const *sentences, int n, const struct 
 {
     size_t mark = arena_mark(run->arena);
     struct search search = { .options = options, .net = net, .run = run };
+    profile_to(run->profile, PROFILE_SEARCH);
     start_search(&search, sentences, n);
     while (search.n_live > 0)
         step(&search, results);

@@ -96,13 +96,15 @@ static enum tfm_status translator_init(struct tfm_translator *t, struct tfm_erro
         return TFM_ENOMEM;
     t->n_workers = threads;
     TRY(pool_new(&t->pool, threads, err)); /* its stacks come first: they do not shrink */
+    for (int i = 0; i < threads && t->options.profile; i++)
+        t->workers[i].profile = &t->workers[i].watch;
     return init_arenas(t, err);
 }
 
 enum tfm_status translator_new(struct tfm_translator **translator, const struct net *net,
                                const struct spm *source, const struct spm *target, const struct kern *kern,
-                               const struct tfm_translate_options *options,
-                               const struct shortlist *shortlist, struct tfm_error *err)
+                               const struct tfm_translate_options *options, const struct shortlist *shortlist,
+                               struct tfm_error *err)
 {
     struct ensemble one = { .n = 1, .nets = { net }, .weights = { 1 } };
     return translator_new_ensemble(translator, &one, source, target, kern, options, shortlist, err);
@@ -234,6 +236,8 @@ static enum tfm_status run_round(struct tfm_translator *t, int n, pool_task *tas
     for (int i = 0; i < t->n_workers; i++)
         t->workers[i].status = TFM_OK;
     pool_run(t->pool, n, task, t);
+    for (int i = 0; i < t->n_workers; i++)
+        profile_to(t->workers[i].profile, PROFILE_AWAY);
     for (int i = 0; i < t->n_workers; i++) {
         if (t->workers[i].status == TFM_OK)
             continue;
@@ -289,6 +293,7 @@ static void encode_line(void *arg, int i, int w)
     bool is_blank = utf8_is_blank(text, strlen(text));
     if (worker->status != TFM_OK || (is_blank && !t->is_scoring))
         return;
+    profile_to(worker->profile, PROFILE_TEXT);
     line->key = rng_key(t->options.seed, t->n_lines_before + (uint64_t)i, 0, 0);
     line->pieces = is_blank ? NULL : encode_text(worker, t->source, text, &line->n_pieces);
     if (worker->status != TFM_OK)
@@ -307,7 +312,7 @@ static void translate_batch(void *arg, int i, int w)
 {
     struct tfm_translator *t = arg;
     struct worker *worker = &t->workers[w];
-    struct run run = { .arena = &worker->scratch, .kern = t->kern };
+    struct run run = { .arena = &worker->scratch, .kern = t->kern, .profile = worker->profile };
     struct search_options search = t->search;
     if (t->is_scoring) /* a score is the model's, of any target */
         search.shortlist = NULL;
@@ -350,6 +355,7 @@ static enum tfm_status run_call(struct tfm_translator *t, const char *const *lin
     for (int i = 0; i < t->n_workers; i++)
         arena_reset(&t->workers[i].kept, 0);
 
+    double began = profile_clock();
     t->texts = lines;
     t->targets = targets;
     t->is_scoring = is_scoring;
@@ -358,6 +364,7 @@ static enum tfm_status run_call(struct tfm_translator *t, const char *const *lin
     TRY(run_round(t, t->plan.n_batches, translate_batch, err));
     TRY(run_round(t, (int)n, result_make, err));
     t->n_lines_before += n;
+    t->seconds += profile_clock() - began;
     *result = t->translations;
     return TFM_OK;
 }
@@ -379,4 +386,35 @@ enum tfm_status tfm_score(struct tfm_translator *t, const char *const *lines, co
                           size_t n, const struct tfm_translation **result, struct tfm_error *err)
 {
     return run_call(t, lines, targets, true, n, result, err);
+}
+
+void tfm_translator_profile(struct tfm_profile *profile, struct tfm_translator *t)
+{
+    static const struct {
+        enum profile_part part;
+        const char *name;
+    } parts[] = { { PROFILE_TEXT, "text to pieces and back" },
+                  { PROFILE_EMBED, "embeddings" },
+                  { PROFILE_PROJECT, "attention projections" },
+                  { PROFILE_ATTEND, "attention scores and mix" },
+                  { PROFILE_FFN, "feed-forward" },
+                  { PROFILE_NORM, "norm, residual" },
+                  { PROFILE_LOSS, "output layer" },
+                  { PROFILE_SEARCH, "search" } };
+    const int n = sizeof(parts) / sizeof(parts[0]);
+    double idle = t->seconds;
+    *profile = (struct tfm_profile){ .seconds = t->seconds,
+                                     .threads = t->n_workers,
+                                     .n_parts = n + 1,
+                                     .parts = t->parts,
+                                     .memory = mem_peak() };
+    for (int p = 0; p < n; p++) {
+        t->parts[p] = (struct tfm_profile_part){ .name = parts[p].name };
+        for (int i = 0; i < t->n_workers; i++) {
+            t->parts[p].seconds += t->workers[i].watch.seconds[parts[p].part] / t->n_workers;
+            t->parts[p].flop += t->workers[i].watch.flop[parts[p].part];
+        }
+        idle -= t->parts[p].seconds;
+    }
+    t->parts[n] = (struct tfm_profile_part){ .name = "threads without work", .seconds = idle };
 }

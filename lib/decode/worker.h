@@ -12,9 +12,11 @@
 
 struct worker {
     struct arena scratch, kept;
-    struct ints pieces; /* of one line */
-    struct str text;    /* of one line */
-    struct str spare;   /* while it is changed */
+    struct ints pieces;      /* of one line */
+    struct str text;         /* of one line */
+    struct str spare;        /* while it is changed */
+    struct profile *profile; /* NULL unless options.profile ... */
+    struct profile watch;    /* ... and then this */
     enum tfm_status status;
     struct tfm_error err; /* valid when status is not TFM_OK */
 };
@@ -31,7 +33,9 @@ struct tfm_translator {
     int n_workers;
     struct worker *workers;
 
-    uint64_t n_lines_before; /* translated in earlier calls */
+    uint64_t n_lines_before;                        /* translated in earlier calls */
+    double seconds;                                 /* spent in calls */
+    struct tfm_profile_part parts[N_PROFILE_PARTS]; /* of the profile given last */
 
     /* of the call */
     const char *const *texts, *const *targets; /* targets NULL: nothing is forced */

@@ -136,6 +136,7 @@ void decoder_start(struct decoder_cache *cache, const real *memory, const struct
     const struct config *c = net->config;
     size_t d = (size_t)c->d_model;
     struct attn_segment *segments = encoder_segments(source, run->arena);
+    profile_to(run->profile, PROFILE_PROJECT);
     cache->capacity = capacity;
     cache->width = width;
     cache->position_rows = ARENA_TAKE(run->arena, real, (size_t)capacity * d);
@@ -161,6 +162,7 @@ void decoder_step(real *hidden, struct decoder_cache *cache, const int *ids, con
     size_t mark = arena_mark(run->arena), size = (size_t)n * d;
     int longest = 0;
     assert(n <= cache->width && cache->self[0].n_rows + n <= cache->capacity);
+    profile_to(run->profile, PROFILE_EMBED);
     for (int i = 0; i < n; i++)
         longest = positions[i] >= longest ? positions[i] + 1 : longest;
     for (; cache->n_positions < longest; cache->n_positions++)

@@ -7,7 +7,6 @@
  */
 #include "train/breakdown.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -108,24 +107,11 @@ static const char *const names[N_PROFILE_PARTS] = {
     [PROFILE_OTHER] = "the rest",
 };
 
-/* The most memory that the process has had, in bytes; 0 where the system does not tell. */
-static double peak_memory(void)
-{
-    char line[256];
-    long kib = 0;
-    FILE *file = fopen("/proc/self/status", "re");
-    while (file != NULL && kib == 0 && fgets(line, sizeof(line), file) != NULL)
-        sscanf(line, "VmHWM: %ld", &kib);
-    if (file != NULL)
-        fclose(file);
-    return 1024.0 * (double)kib;
-}
-
 static void sum_memory(struct tfm_profile *profile, const struct optimizer *optimizer,
                        const struct lanes *lanes)
 {
     double block = (double)(optimizer->size * sizeof(real));
-    profile->memory = peak_memory();
+    profile->memory = mem_peak();
     profile->memory_weights = block * (optimizer->average != NULL ? 4 : 3);
     profile->memory_gradients = block * lanes->n;
     for (int i = 0; i < lanes->n_arenas; i++)
@@ -150,6 +136,7 @@ void breakdown_sum(struct tfm_profile *profile, struct tfm_profile_part *parts, 
         .seconds = now - b->began, .threads = b->threads, .peak_flops = b->peak_flops, .parts = parts
     };
     for (int p = PROFILE_EMBED; p < N_PROFILE_PARTS; p++)
-        parts[profile->n_parts++] = (struct tfm_profile_part){ names[p], sum.seconds[p], sum.flop[p] };
+        if (names[p] != NULL)
+            parts[profile->n_parts++] = (struct tfm_profile_part){ names[p], sum.seconds[p], sum.flop[p] };
     sum_memory(profile, optimizer, lanes);
 }

@@ -67,7 +67,10 @@ is "words that no training had: a line each" "$(wc -l <"$dir/out")" 4
 run 0 "the length limit" translate -v --max-length-factor 0 "$dir/in"
 has "the length limit shows with --verbose" "$dir/err" "$dir/in: line 2: ended by the length limit"
 has "the model shows with --verbose" "$dir/err" "model $model"
-has "the speed shows with --verbose" "$dir/err" "2 lines in .* a second"
+run 0 "where the time went" translate --stats "$dir/in"
+has "lines, words, speed, time to start and memory show with --stats" "$dir/err" \
+    "2 lines, 10 words in [0-9.]* s on [0-9]* threads*: .* words/s; ready after 0[.][0-9]* s; [0-9.]* MiB at most"
+has "and the share of each part" "$dir/err" "text to pieces and back [0-9.]*%, .*feed-forward [0-9.]*%, .*search"
 
 # ---- the same result however it is made ----
 
