@@ -145,12 +145,14 @@ KERN_REF  = $(if $(SAN),-O0,-O3)
 KERN_AVX2 = $(KERN_O) -mavx2 -mfma -mf16c
 KERN_VNNI = $(KERN_O) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mfma -mf16c \
             -mprefer-vector-width=512
+KERN_AMX  = $(KERN_VNNI) -mamx-tile -mamx-int8
 %/lib/num/kern_ref.o: KERN = $(KERN_REF)
 %/lib/num/kern_avx2.o: KERN = $(KERN_AVX2)
 %/lib/num/kern_vnni.o: KERN = $(KERN_VNNI)
+%/lib/num/kern_amx.o: KERN = $(KERN_AMX)
 
 # Rewritten only when the compilers or their flags change, and then everything is built anew.
-FLAGS = $(CC) $(C_FLAGS) $(CXX) $(CXX_FLAGS) $(KERN_REF) $(KERN_AVX2) $(KERN_VNNI)
+FLAGS = $(CC) $(C_FLAGS) $(CXX) $(CXX_FLAGS) $(KERN_REF) $(KERN_AVX2) $(KERN_AMX)
 $(BUILD)/flags: FORCE $(filter deps deps-test,$(MAKECMDGOALS))
 	@command -v $(PKG_CONFIG) >/dev/null || \
 	    { echo "pkg-config is missing: install the Debian package pkg-config, or run: make deps" >&2; exit 1; }

@@ -70,7 +70,7 @@ struct option_spec {
     {                                                                                                        \
         .name = "help", .letter = 'h', .kind = OPTION_HELP, .help = "print this help and end"                \
     }
-#define OPTION_CPU_HELP "use at most the kernels of this tier: ref, avx2, vnni or auto"
+#define OPTION_CPU_HELP "use at most the kernels of this tier: ref, avx2, vnni, amx or auto"
 
 struct option_table {
     const char *command;            /* "tfm translate" */

@@ -80,7 +80,7 @@ TFM_API const char *tfm_version(void);
 
 /* ---- the machine ---- */
 
-/* Lets the library use at most the kernels of one tier: "ref", "avx2", "vnni" or "auto". It can only take
+/* Lets the library use at most the kernels of one tier: "ref", "avx2", "vnni", "amx" or "auto". It can only take
  * features away. Applies to models opened and trainings started afterwards; the environment variable TFM_CPU
  * does the same. */
 TFM_API enum tfm_status tfm_set_cpu(const char *tier, struct tfm_error *err);

@@ -10,12 +10,23 @@
 
 #if defined(__x86_64__) && !defined(REAL_IS_DOUBLE)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static uint64_t xcr0(void)
 {
     uint32_t low, high;
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     return (uint64_t)high << 32 | low;
+}
+
+/* features: edx of leaf 7; saved: XCR0, whose bits 17 and 18 are the tiles' configuration and data. */
+static bool has_amx(unsigned features, uint64_t saved)
+{
+    const unsigned tiles = 1u << 24, int8 = 1u << 25;
+    const long request_permission = 0x1023, tile_data = 18;
+    return (features & tiles) && (features & int8) && (saved & 0x60000) == 0x60000 &&
+           syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
 }
 
 enum cpu_tier cpu_best(void)
@@ -28,14 +39,14 @@ enum cpu_tier cpu_best(void)
         return CPU_REF;
     unsigned wide = bit_AVX512F | bit_AVX512BW | bit_AVX512VL | bit_AVX512DQ;
     if ((b & wide) == wide && (c & bit_AVX512VNNI) && (saved & 0xe6) == 0xe6)
-        return CPU_VNNI;
+        return has_amx(d, saved) ? CPU_AMX : CPU_VNNI;
     return CPU_AVX2;
 }
 #else
 enum cpu_tier cpu_best(void) { return CPU_REF; }
 #endif
 
-static const char *const names[CPU_N_TIERS] = { "ref", "avx2", "vnni" };
+static const char *const names[CPU_N_TIERS] = { "ref", "avx2", "vnni", "amx" };
 
 const char *cpu_tier_name(enum cpu_tier tier) { return names[tier]; }
 
@@ -55,7 +66,7 @@ enum tfm_status cpu_choose(const char *name, enum cpu_tier *tier, struct tfm_err
         *tier = (enum cpu_tier)i;
         return TFM_OK;
     }
-    return err_set(err, TFM_EINVAL, "unknown CPU tier \"%s\"; expected auto, ref, avx2 or vnni", name);
+    return err_set(err, TFM_EINVAL, "unknown CPU tier \"%s\"; expected auto, ref, avx2, vnni or amx", name);
 }
 
 static _Atomic int chosen = -1;

@@ -7,12 +7,13 @@
 
 #include "base/err.h"
 
-enum cpu_tier { CPU_REF, CPU_AVX2, CPU_VNNI, CPU_N_TIERS };
+enum cpu_tier { CPU_REF, CPU_AVX2, CPU_VNNI, CPU_AMX, CPU_N_TIERS };
 
-enum cpu_tier cpu_best(void);                /* the highest tier of the machine */
+/* The highest tier of the machine. Linux gives AMX to a process that asks for it: the first call does. */
+enum cpu_tier cpu_best(void);
 const char *cpu_tier_name(enum cpu_tier tier);
 
-/* The tier for a name ("ref", "avx2", "vnni", "auto" or NULL): an error when the name is unknown or the
+/* The tier for a name ("ref", "avx2", "vnni", "amx", "auto" or NULL): an error when the name is unknown or the
  * machine lacks it. */
 enum tfm_status cpu_choose(const char *name, enum cpu_tier *tier, struct tfm_error *err);
 

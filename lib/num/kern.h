@@ -1,6 +1,6 @@
 /*
  * kern.h: the table of CPU kernels. kern_body.h states each once, in plain C, with its order of summation; it
- * is compiled once a tier (kern_ref.c, kern_avx2.c, kern_vnni.c) over that tier's vector of 16 lanes. All
+ * is compiled once a tier (kern_ref.c, kern_avx2.c, kern_vnni.c, kern_amx.c) over that tier's vector of 16 lanes. All
  * tiers give the same bits: sums run over 16 interleaved partial sums joined by a fixed tree, products are
  * fused (fmaf), and exp is the kernel's own. kern_ref.c is the specification.
  *
@@ -99,7 +99,7 @@ struct kern {
                     const real *bias, int n, int out, int in, enum kern_act act);
 };
 
-extern const struct kern kern_ref, kern_avx2, kern_vnni;
+extern const struct kern kern_ref, kern_avx2, kern_vnni, kern_amx;
 const struct kern *kern_for(enum cpu_tier tier); /* a tier that cpu_choose gave */
 
 #endif

@@ -73,6 +73,32 @@ struct int8_product {     /* what all tiles share */
     real *y;   /* [n, out] */
 };
 
+struct int8_outputs { /* those of a panel */
+    V scale, bias;
+    int at, lanes;
+};
+
+static inline __attribute__((always_inline)) struct int8_outputs int8_outputs(const struct int8_product *t, int p)
+{
+    int at = p * INT8_PANEL, lanes = t->out - at < 16 ? t->out - at : 16;
+    struct int8_outputs o = { V_load_n(t->scales + at, lanes),
+                              t->bias ? V_load_n(t->bias + at, lanes) : V_set(0), at, lanes };
+    return o;
+}
+
+/* From the sums of row i to its outputs. */
+static inline __attribute__((always_inline)) void int8_finish(const struct int8_product *t,
+                                                              const struct int8_outputs *o, int i, V sum)
+{
+    V y = V_fma(sum, V_mul(V_set(t->q_scales[i]), o->scale), o->bias);
+    if (t->relu)
+        y = V_max(y, V_set(0));
+    V_store_n(t->y + (size_t)i * (size_t)t->out + o->at, y, o->lanes);
+}
+
+#ifdef INT8_AMX
+#include "num/kern_amx.h"
+#else
 /* `rows` rows from i on against `cols` panels from p on; constants where this is called. */
 static inline __attribute__((always_inline)) void int8_tile(const struct int8_product *t, int i, int p,
                                                             const int rows, const int cols)
@@ -94,15 +120,8 @@ static inline __attribute__((always_inline)) void int8_tile(const struct int8_pr
     }
     UNROLL for (int v = 0; v < cols; v++)
     {
-        int at = (p + v) * INT8_PANEL, lanes = t->out - at < 16 ? t->out - at : 16;
-        V scale = V_load_n(t->scales + at, lanes), bias = t->bias ? V_load_n(t->bias + at, lanes) : V_set(0);
-        UNROLL for (int r = 0; r < rows; r++)
-        {
-            V y = V_fma(V_of(sum[r][v]), V_mul(V_set(t->q_scales[i + r]), scale), bias);
-            if (t->relu)
-                y = V_max(y, V_set(0));
-            V_store_n(t->y + (size_t)(i + r) * (size_t)t->out + at, y, lanes);
-        }
+        struct int8_outputs o = int8_outputs(t, p + v);
+        UNROLL for (int r = 0; r < rows; r++) int8_finish(t, &o, i + r, V_of(sum[r][v]));
     }
 }
 
@@ -132,6 +151,19 @@ static inline __attribute__((always_inline)) void int8_column(const struct int8_
 
 /* Panels go by INT8_COLS where many rows share them, and by INT8_MAX_COLS where a single row would leave the
  * multipliers waiting for each other. */
+static void int8_all(const struct int8_product *t, int n)
+{
+    int p = 0, n_panels = (t->out + INT8_PANEL - 1) / INT8_PANEL;
+    if (n == 1)
+        for (; n_panels - p >= INT8_MAX_COLS; p += INT8_MAX_COLS)
+            int8_tile(t, 0, p, 1, INT8_MAX_COLS);
+    for (; n_panels - p >= INT8_COLS; p += INT8_COLS)
+        int8_column(t, n, p, INT8_COLS);
+    for (; p < n_panels; p++)
+        int8_column(t, n, p, 1);
+}
+#endif
+
 static void body_linear8(real *y, const int8_t *q, const real *q_scales, const int8_t *panels,
                          const real *scales, const real *bias, int n, int out, int in, enum kern_act act)
 {
@@ -146,14 +178,7 @@ static void body_linear8(real *y, const int8_t *q, const real *q_scales, const i
                               .out = out,
                               .relu = act == ACT_RELU,
                               .y = y };
-    int p = 0, n_panels = (out + INT8_PANEL - 1) / INT8_PANEL;
-    if (n == 1)
-        for (; n_panels - p >= INT8_MAX_COLS; p += INT8_MAX_COLS)
-            int8_tile(&t, 0, p, 1, INT8_MAX_COLS);
-    for (; n_panels - p >= INT8_COLS; p += INT8_COLS)
-        int8_column(&t, n, p, INT8_COLS);
-    for (; p < n_panels; p++)
-        int8_column(&t, n, p, 1);
+    int8_all(&t, n);
     if (!t.relu)
         body_act(y, y, (size_t)n * (size_t)out, act);
 }

@@ -37,14 +37,14 @@ sentencepiece.SentencePieceTrainer.train(sentence_iterator=sys.stdin, model_pref
     unk_id=1, bos_id=-1, pad_id=-1, character_coverage=1.0, minloglevel=2)"
 [ -d "$models/base-fp32" ] || "$python" "$here/peer_models.py" base "$models/base.model" "$models/base-fp32"
 [ -d "$models/base-ct2" ] || "$python" "$here/peer_models.py" ctranslate2 "$models/base-fp32" "$models/base-ct2"
-[ -d "$models/base-int8" ] || "$tfm" convert --quiet --precision int8 "$models/base-fp32" "$models/base-int8"
+[ -d "$models/base-int8" ] || "$tfm" convert --precision int8 "$models/base-fp32" "$models/base-int8"
 rm -rf "$models/en-de-fp32" "$models/en-de-int8" "$models/en-de-ct2"
-"$tfm" convert --quiet --precision fp32 --plain models/en-de "$models/en-de-fp32"
-"$tfm" convert --quiet --precision int8 models/en-de "$models/en-de-int8"
+"$tfm" convert --precision fp32 --plain models/en-de "$models/en-de-fp32"
+"$tfm" convert --precision int8 models/en-de "$models/en-de-int8"
 "$python" "$here/peer_models.py" ctranslate2 "$models/en-de-fp32" "$models/en-de-ct2"
 firefox=$shared/models/firefox-en-pt
 [ -d "$models/student-fp32" ] || "$python" "$here/peer_models.py" firefox "$firefox" "$models/student-fp32"
-[ -d "$models/student-int8" ] || "$tfm" convert --quiet --precision int8 "$models/student-fp32" "$models/student-int8"
+[ -d "$models/student-int8" ] || "$tfm" convert --precision int8 "$models/student-fp32" "$models/student-int8"
 cp "$models/student-fp32/shortlist.gz" "$models/student-int8/"
 mkdir -p "$work/models"
 ln -s "$firefox" "$work/models/enpt-firefox"
@@ -139,7 +139,7 @@ run_bergamot student int8 1 1 >"$work/err"
 echo "bergamot $(sed 's/.*"lat_p50_ms": \([0-9.]*\), "lat_p95_ms": \([0-9.]*\).*/\1 \2/' "$work/bergamot.json")"
 
 echo "# seconds until the first line can be translated, student: weights in gzip, and plain"
-[ -d "$models/student-plain" ] || "$tfm" convert --quiet --plain --precision int8 "$models/student-fp32" "$models/student-plain"
+[ -d "$models/student-plain" ] || "$tfm" convert --plain --precision int8 "$models/student-fp32" "$models/student-plain"
 cp "$models/student-fp32/shortlist.gz" "$models/student-plain/"
 for form in int8 plain; do
     for run in 1 2 3; do
