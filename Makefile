@@ -47,7 +47,7 @@ LIBS      = $(PKG_LIBS) -lm
 # ---- sources ----
 
 # The kernel tiers that need more than the base instructions are built where their processor is.
-TIERS := lib/num/kern_avx2.c lib/num/kern_vnni.c
+TIERS := lib/num/kern_avx2.c lib/num/kern_vnni.c lib/num/kern_amx.c
 LIB_C := $(wildcard lib/*.c lib/*/*.c)
 ifeq ($(filter x86_64 amd64,$(MACHINE)),)
 LIB_C := $(filter-out $(TIERS),$(LIB_C))
