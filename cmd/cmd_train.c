@@ -72,12 +72,19 @@ static const struct option_spec options[] = {
     { .name = "dim-ffn", .alias = "transformer-dim-ffn", FIELD(options.dim_ffn), .argument = "N", .min = 1,
       .max = 65536, PRESET, .help = "width inside the feed-forward layers" },
     { .name = "heads", .alias = "transformer-heads", FIELD(options.heads), .argument = "N", .min = 1,
-      .max = 256, PRESET, .help = "attention heads a layer; divides --dim-model" },
+      .max = 16384, PRESET, .help = "attention heads a layer; divides --dim-model" },
     { .name = "norm-position", FIELD(options.norm_position), .argument = "pre|post", PRESET,
       .help = "normalise before each sublayer, or after it" },
     { .name = "dec-cell", FIELD(options.dec_cell), .argument = "attention|ssru", PRESET,
       .help = "how the decoder knows what it has written: by self-attention, or by a recurrent unit (SSRU) with "
               "one state a layer, which makes translation faster" },
+    { .name = "positions", FIELD(options.positions),
+      .argument = "sinusoidal|interleaved|learned|rope|alibi|relative|none",
+      .help = "how positions are told: by sinusoids (in two halves, or interleaved) or learned vectors added to embeddings, by "
+              "rotating queries and keys (RoPE), or by biases that grow with the distance (ALiBi) or are learned "
+              "(as in T5)" },
+    { .name = "max-positions", FIELD(options.max_positions), .argument = "N", .min = 1, .max = 65536,
+      .help = "learned positions a side; a longer line is squeezed into them" },
     { .name = "tied-embeddings", FIELD(options.tie), .argument = "all|target|none",
       .help = "which share one matrix: both embeddings and the output layer, or the target's two, or none" },
     { .name = "dropout", .alias = "transformer-dropout", FIELD(options.dropout), .argument = "P", .min = 0,

@@ -23,6 +23,7 @@ struct translate_args {
     const char *sampling[2]; /* how, and a number */
     const char *alignment;
     unsigned format, input_format, alignment_of, precision;
+    int max_positions;
     int n_best; /* -1: not given; 0: as many as the beam holds */
 };
 
@@ -108,6 +109,9 @@ static const struct option_spec options[] = {
     { .name = "precision", FIELD(precision), .argument = "auto|fp32|int8",
       .help = "multiply in floats, or in whole numbers of 8 bits: about twice as fast, and nearly the same; "
               "auto is what the model holds" },
+    { .name = "max-positions", FIELD(max_positions), .argument = "N", .min = 0, .max = 65536,
+      .standard = "0, as trained",
+      .help = "stretch or squeeze learned positions to N, for lines that are longer than any in training" },
     { .name = "cpu", FIELD(cpu), .argument = "TIER", .standard = "auto", .help = OPTION_CPU_HELP },
     OPTION_HELP_ENTRY,
 };
@@ -277,9 +281,11 @@ static int open_and_translate(const struct work *work)
     const struct translate_args *args = work->args;
     static const enum tfm_precision precisions[] = { TFM_PRECISION_KEEP, TFM_PRECISION_FP32,
                                                      TFM_PRECISION_INT8 };
+    struct tfm_open_options open = { .precision = precisions[args->precision],
+                                     .max_positions = args->max_positions };
     if ((args->cpu != NULL && tfm_set_cpu(args->cpu, &err) != TFM_OK) ||
         find_model(&folder, args->model, &err) != TFM_OK ||
-        tfm_model_open_as(&model, folder.text, precisions[args->precision], &err) != TFM_OK)
+        tfm_model_open_with(&model, folder.text, &open, &err) != TFM_OK)
         return cmd_failed(COMMAND, &err);
     if (args->style.verbose)
         fprintf(stderr, COMMAND ": model %s in %s, %s kernels\n", folder.text,

@@ -16,6 +16,8 @@ struct tiny_options {
     bool pre_norm;
     enum tfm_tie tie;
     enum tfm_cell cell;
+    enum tfm_positions positions;
+    int max_positions;
     float eos_bias, unk_bias;
     uint64_t seed;
 };
@@ -77,6 +79,8 @@ static inline enum tfm_status tiny_write(const char *folder, const struct tiny_o
         .scale_embedding = true,
         .tie = o->tie,
         .decoder_cell = o->cell,
+        .positions = o->positions,
+        .max_positions = o->max_positions,
     };
     config.source_vocab_size = config.vocab_size = spm_size(spm);
     config.eos_token_id = config.decoder_start_token_id = spm_eos(spm);

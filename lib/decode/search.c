@@ -72,6 +72,7 @@ size_t search_scratch(const struct search_options *options, const struct net *ne
      * head. */
     size_t rows = (source + beam) * (24 * d + 2 * (size_t)c->ffn_dim);
     size_t attention = source * (source + 3 * d) + beam * (limit + source) * (1 + d);
+    attention += 2 * (size_t)c->heads * (source + limit); /* biases of distances */
     size_t lists = sizeof(int) * (4 * source + 2 * beam * (limit + 16)) +
                    beam * (sizeof(struct attn_segment) + sizeof(struct candidate_row) +
                            beam * sizeof(struct beam_candidate));

@@ -119,7 +119,10 @@ static void text_architecture(FILE *out, const struct config *c, const json_t *c
             c->pre_norm ? "pre-norm: before" : "post-norm: behind", c->norm_epsilon);
     fprintf(out, "  embeddings          %s%s\n", ties[c->tie],
             c->scale_embedding ? ", times the square root of the width" : "");
-    fprintf(out, "  positions           %s\n", config_text(config, "positions"));
+    fprintf(out, "  positions           %s", config_text(config, "positions"));
+    if (c->max_positions > 0)
+        fprintf(out, ", %d a side", c->max_positions);
+    fprintf(out, "\n");
     fprintf(out, "  dropout             %g, of attention %g, of activations %g (in training)\n", c->dropout,
             c->attention_dropout, c->activation_dropout);
 }

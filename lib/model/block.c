@@ -108,6 +108,16 @@ void block_cache_init(struct block_cache *cache, const struct block *block, int 
     }
 }
 
+/* Self-attention as this pass has it. */
+static struct attn placed(const struct block *block, const struct block_input *in)
+{
+    struct attn self = block->self;
+    self.bias = in->place.bias;
+    self.dbias = in->place.dbias;
+    self.bias_reach = in->place.longest - 1;
+    return self;
+}
+
 static void attend(real *out, struct block_acts *acts, const real *h, const struct block_input *in,
                    struct block_cache *cache, const struct block *block, const struct run *run)
 {
@@ -119,6 +129,7 @@ static void attend(real *out, struct block_acts *acts, const real *h, const stru
     tap_show(run->tap, prefix, block->self.layer, "self_attn.query", -1, qkv, n, d, 3 * d);
     tap_show(run->tap, prefix, block->self.layer, "self_attn.key", -1, qkv + d, n, d, 3 * d);
     tap_show(run->tap, prefix, block->self.layer, "self_attn.value", -1, qkv + 2 * d, n, d, 3 * d);
+    position_turn(qkv, 3 * d, 2 * block->self.heads, n, false, &in->place); /* query and key */
     const real *k = qkv + d, *v = qkv + 2 * d;
     int ld = 3 * d;
     if (cache) {
@@ -133,7 +144,8 @@ static void attend(real *out, struct block_acts *acts, const real *h, const stru
     if (run->keep)
         weights = ARENA_TAKE(run->arena, real, attn_weights_size(in->self, in->n_self, block->self.heads));
     profile_to(run->profile, PROFILE_ATTEND);
-    attn_forward(mix, weights, qkv, 3 * d, k, ld, v, ld, in->self, in->n_self, &block->self, in->keys, run);
+    struct attn self = placed(block, in);
+    attn_forward(mix, weights, qkv, 3 * d, k, ld, v, ld, in->self, in->n_self, &self, in->keys, run);
     profile_to(run->profile, PROFILE_PROJECT);
     linear_forward(out, mix, &block->self_out, n, run);
     tap_show(run->tap, prefix, block->self.layer, "self_attn.out", -1, out, n, d, d);
@@ -240,9 +252,11 @@ static void attend_backward(real *df, struct layer_weights *grad, const struct b
                     run);
     memset(dqkv, 0, sizeof(real) * 3 * (size_t)n * (size_t)d);
     const real *qkv = acts->qkv;
+    struct attn self = placed(block, in);
     profile_to(run->profile, PROFILE_ATTEND);
     attn_backward(dqkv, 3 * d, dqkv + d, 3 * d, dqkv + 2 * d, 3 * d, dmix, acts->self_weights, qkv, 3 * d,
-                  qkv + d, 3 * d, qkv + 2 * d, 3 * d, in->self, in->n_self, &block->self, in->keys, run);
+                  qkv + d, 3 * d, qkv + 2 * d, 3 * d, in->self, in->n_self, &self, in->keys, run);
+    position_turn(dqkv, 3 * d, 2 * block->self.heads, n, true, &in->place);
     profile_to(run->profile, PROFILE_PROJECT);
     linear_backward(df, false, grad->self_q_w, grad->self_q_b, dqkv, acts->self.f_in, &block->self_qkv, n,
                     run);

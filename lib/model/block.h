@@ -12,6 +12,7 @@
 #include "nn/dropout.h"
 #include "nn/ffn.h"
 #include "nn/norm.h"
+#include "nn/position.h"
 #include "nn/ssru.h"
 
 struct block {
@@ -61,6 +62,7 @@ struct block_input {
     const uint64_t *keys;            /* [N] dropout keys, or NULL */
     const struct attn_segment *self; /* key rows count in x, or in the cache where there is one */
     int n_self;
+    struct placement place; /* of the rows */
     const struct attn_segment *cross; /* key rows count in the encoder's output */
     int n_cross;
     real *cross_weights; /* attn_weights_size of the cross segments, for those of layer cross_layer; or NULL */

@@ -34,16 +34,24 @@ struct field {
     size_t offset; /* in struct config */
     double min, max;
     const struct choice *choices;
-    bool is_late; /* a choice that may be missing, which is choices[0], and then is not written either */
+    bool is_late; /* may be missing, and then is choices[0] or, a number, 0; that is not written either */
 };
 
 /* Enumerations are read and written as the ints they are. */
 _Static_assert(sizeof(enum tfm_tie) == sizeof(int), "an enumeration is an int");
 _Static_assert(sizeof(enum kern_act) == sizeof(int), "an enumeration is an int");
 _Static_assert(sizeof(enum tfm_cell) == sizeof(int), "an enumeration is an int");
+_Static_assert(sizeof(enum tfm_positions) == sizeof(int), "an enumeration is an int");
 
 static const struct choice architectures[] = { { "encoder-decoder", 0 }, { NULL, 0 } };
-static const struct choice positions[] = { { "sinusoidal", 0 }, { NULL, 0 } };
+static const struct choice positions[] = { { "sinusoidal", TFM_POSITIONS_HALVES },
+                                           { "interleaved", TFM_POSITIONS_INTERLEAVED },
+                                           { "learned", TFM_POSITIONS_LEARNED },
+                                           { "rope", TFM_POSITIONS_ROPE },
+                                           { "alibi", TFM_POSITIONS_ALIBI },
+                                           { "relative", TFM_POSITIONS_RELATIVE },
+                                           { "none", TFM_POSITIONS_NONE },
+                                           { NULL, 0 } };
 static const struct choice activations[] = { { "relu", ACT_RELU }, { NULL, 0 } };
 static const struct choice cells[] = { { "attention", TFM_CELL_ATTENTION },
                                        { "ssru", TFM_CELL_SSRU },
@@ -52,7 +60,7 @@ static const struct choice ties[] = {
     { "all", TFM_TIE_ALL }, { "target", TFM_TIE_TARGET }, { "none", TFM_TIE_NONE }, { NULL, 0 }
 };
 
-#define MAX_DIM     65536
+#define MAX_DIM     CONFIG_MAX_DIM
 #define MAX_VOCAB   16777216
 #define MAX_DROPOUT 0.99
 
@@ -71,6 +79,10 @@ static const struct choice ties[] = {
 #define INT(name, member, min, max)                                             \
     {                                                                           \
         name, FIELD_INT, offsetof(struct config, member), min, max, NULL, false \
+    }
+#define LATE_INT(name, member, min, max)                                       \
+    {                                                                          \
+        name, FIELD_INT, offsetof(struct config, member), min, max, NULL, true \
     }
 #define REAL(name, member, min, max)                                             \
     {                                                                            \
@@ -95,7 +107,8 @@ static const struct field fields[] = {
     LATE_CHOICE("decoder_cell", decoder_cell, cells),
     REAL("layer_norm_eps", norm_epsilon, 1e-12, 0.1),
     BOOL("scale_embedding", scale_embedding),
-    FIXED("positions", positions),
+    CHOICE("positions", positions, positions),
+    LATE_INT("max_position_embeddings", max_positions, 1, MAX_DIM),
     INT("source_vocab_size", source_vocab_size, 2, MAX_VOCAB),
     INT("vocab_size", vocab_size, 2, MAX_VOCAB),
     CHOICE("tie_embeddings", tie, ties),
@@ -127,6 +140,12 @@ static double *real_at(struct config *config, const struct field *field)
 static bool *bool_at(struct config *config, const struct field *field)
 {
     return (bool *)((char *)config + field->offset);
+}
+
+/* What a field that came late was before it came. */
+static int late_value(const struct field *field)
+{
+    return field->choices != NULL ? field->choices[0].value : 0;
 }
 
 static const char *choice_name(const struct choice *choices, int value)
@@ -182,7 +201,7 @@ static enum tfm_status read_field(struct config *config, const json_t *root, con
 {
     int fixed;
     if (field->is_late && json_object_get(root, field->name) == NULL) {
-        *int_at(config, field) = field->choices[0].value;
+        *int_at(config, field) = late_value(field);
         return TFM_OK;
     }
     switch (field->kind) {
@@ -260,10 +279,26 @@ static enum tfm_status check_limits(struct config *config, const char *path, str
         if (f->kind != FIELD_INT && f->kind != FIELD_REAL)
             continue;
         double value = f->kind == FIELD_INT ? *int_at(config, f) : *real_at(config, f);
+        if (f->is_late && value == late_value(f))
+            continue;
         if (!(value >= f->min && value <= f->max))
             return err_set(err, TFM_EFORMAT, "%s: %s is %.10g and should be from %.10g to %.10g", path,
                            f->name, value, f->min, f->max);
     }
+    return TFM_OK;
+}
+
+static enum tfm_status check_positions(const struct config *c, const char *path, struct tfm_error *err)
+{
+    if (c->positions == TFM_POSITIONS_LEARNED && c->max_positions == 0)
+        return err_set(err, TFM_EFORMAT,
+                       "%s: positions is \"learned\", which needs max_position_embeddings: the rows of the tables",
+                       path);
+    if (c->positions == TFM_POSITIONS_ROPE && c->d_model / c->heads % 2 != 0)
+        return err_set(err, TFM_EFORMAT,
+                       "%s: positions is \"rope\", which turns pairs of columns, but a head is %d wide (d_model "
+                       "is %d, with %d heads)",
+                       path, c->d_model / c->heads, c->d_model, c->heads);
     return TFM_OK;
 }
 
@@ -278,6 +313,7 @@ enum tfm_status config_check(const struct config *config, const char *path, stru
     if (c.d_model % c.heads != 0)
         return err_set(err, TFM_EFORMAT, "%s: d_model is %d, which %d attention heads do not divide evenly",
                        path, c.d_model, c.heads);
+    TRY(check_positions(&c, path, err));
     if (c.tie == TFM_TIE_ALL && c.source_vocab_size != c.vocab_size)
         return err_set(err, TFM_EFORMAT,
                        "%s: tie_embeddings is \"all\", which needs one vocabulary for both sides, but "
@@ -350,7 +386,7 @@ enum tfm_status config_write(const struct config *config, const json_t *training
     /* Each json_object_set_new refuses a NULL, so one test at the end covers the values too. */
     int failed = json_object_set_new(root, VERSION_FIELD, json_integer(CONFIG_FORMAT_VERSION));
     for (int i = 0; i < N_FIELDS; i++) {
-        if (fields[i].is_late && *int_at(&c, &fields[i]) == fields[i].choices[0].value)
+        if (fields[i].is_late && *int_at(&c, &fields[i]) == late_value(&fields[i]))
             continue; /* so that earlier versions read the model, too */
         failed |= json_object_set_new(root, fields[i].name, field_value(&c, &fields[i]));
     }
@@ -372,6 +408,11 @@ static bool same_value(struct config *a, struct config *b, const struct field *f
     case FIELD_BOOL: return *bool_at(a, field) == *bool_at(b, field);
     }
     return false;
+}
+
+const char *config_positions(enum tfm_positions kind)
+{
+    return choice_name(positions, (int)kind);
 }
 
 const char *config_difference(const struct config *a, const struct config *b)

@@ -10,6 +10,7 @@
 
 #define CONFIG_FORMAT_VERSION 1
 #define CONFIG_MAX_LAYERS     64
+#define CONFIG_MAX_DIM        65536
 
 struct config {
     int encoder_layers, decoder_layers;
@@ -18,6 +19,8 @@ struct config {
     int ffn_dim;                       /* F */
     enum kern_act activation;          /* activation_function: "relu" */
     bool pre_norm;                     /* normalize_before */
+    enum tfm_positions positions;      /* positions */
+    int max_positions;                 /* max_position_embeddings: rows of a table of learned positions */
     enum tfm_cell decoder_cell;        /* "attention" or "ssru" in place of the decoder's self-attention */
     double norm_epsilon;               /* layer_norm_eps */
     bool scale_embedding;              /* embeddings times sqrt(D) */
@@ -36,6 +39,9 @@ enum tfm_status config_parse(struct config *config, const json_t *root, const ch
 /* `training` (may be NULL) is kept as the field "training": the provenance, an object free in form. */
 enum tfm_status config_write(const struct config *config, const json_t *training, const char *path,
                              struct tfm_error *err);
+
+/* The name of a kind of positions. */
+const char *config_positions(enum tfm_positions kind);
 
 /* The name of the first field in which two differ; NULL: in none. */
 const char *config_difference(const struct config *a, const struct config *b);

@@ -66,11 +66,9 @@ void decoder_forward(real *hidden, struct decoder_acts *acts, const struct token
 
     real *x = ARENA_TAKE(run->arena, real, size),
          *spare = run->keep ? NULL : ARENA_TAKE(run->arena, real, size);
-    int *positions = ARENA_TAKE(run->arena, int, n);
-    int longest = embed_positions(positions, target);
-    real *position_rows = ARENA_TAKE(run->arena, real, (size_t)longest * d);
-    embed_position_rows(position_rows, 0, longest, d);
-    embed_forward(x, acts->ids, positions, &net->target_embed, position_rows, net->embed_scale, n, run);
+    position_place_all(&acts->in.place, &net->target_position, target, acts->in.cross, run);
+    embed_forward(x, acts->ids, &net->target_embed, net->embed_scale, n, run);
+    position_add(x, n, &acts->in.place, run);
     tap_show(run->tap, "decoder", -1, "embed", -1, x, n, d, d);
     dropout_apply(x, keys, 0, n, d, net->dropout, run);
     for (int l = 0; l < c->decoder_layers; l++) {
@@ -127,6 +125,7 @@ void decoder_backward(real *dmemory, struct weights *grad, real *dhidden, const 
     dropout_apply(dy, acts->in.keys, 0, n, d, net->dropout, run);
     embed_backward(c->tie == TFM_TIE_ALL ? grad->shared : grad->decoder_embed, dy, acts->ids, d,
                    net->embed_scale, n);
+    position_backward(grad->decoder_positions, dy, n, &acts->in.place);
     arena_reset(run->arena, mark);
 }
 
@@ -137,7 +136,8 @@ void decoder_start(struct decoder_cache *cache, const real *memory, int n_source
     size_t d = (size_t)c->d_model;
     cache->capacity = capacity;
     cache->width = width;
-    cache->position_rows = ARENA_TAKE(run->arena, real, (size_t)capacity * d);
+    cache->position_rows =
+        ARENA_TAKE(run->arena, real, (size_t)capacity * (size_t)position_width(&net->target_position));
     cache->n_positions = 0;
     for (int l = 0; l < c->decoder_layers; l++) {
         block_cache_init(&cache->self[l], &net->decoder[l], capacity, width, run);
@@ -146,23 +146,39 @@ void decoder_start(struct decoder_cache *cache, const real *memory, int n_source
     }
 }
 
+/* Computes what the cache does not know of the positions yet. */
+static void place_step(struct block_input *in, struct decoder_cache *cache, const int *positions,
+                       const struct net *net, const struct run *run)
+{
+    const struct position *p = &net->target_position;
+    int longest = 0;
+    for (int i = 0; i < in->n; i++)
+        longest = positions[i] >= longest ? positions[i] + 1 : longest;
+    if (longest > cache->n_positions) {
+        position_rows(cache->position_rows + (size_t)cache->n_positions * (size_t)position_width(p),
+                      cache->n_positions, longest, p);
+        cache->n_positions = longest;
+    }
+    in->place = (struct placement){
+        .position = p, .positions = positions, .longest = longest, .rows = cache->position_rows
+    };
+    position_place(&in->place, in->cross, in->n_cross, in->n, run);
+}
+
 void decoder_step(real *hidden, struct decoder_cache *cache, const int *ids, const int *positions,
                   const struct block_input *in, const struct net *net, const struct run *run)
 {
     const struct config *c = net->config;
-    int n = in->n, d = c->d_model;
-    size_t mark = arena_mark(run->arena), size = (size_t)n * d;
-    int longest = 0;
+    int n = in->n;
+    size_t mark = arena_mark(run->arena), size = (size_t)n * c->d_model;
+    struct block_input placed = *in;
     assert(n <= cache->width && cache->self[0].n_rows + n <= cache->capacity);
-    for (int i = 0; i < n; i++)
-        longest = positions[i] >= longest ? positions[i] + 1 : longest;
-    for (; cache->n_positions < longest; cache->n_positions++)
-        embed_position_rows(cache->position_rows + (size_t)cache->n_positions * d, cache->n_positions,
-                            cache->n_positions + 1, d);
+    place_step(&placed, cache, positions, net, run);
     real *x = ARENA_TAKE(run->arena, real, size), *y = ARENA_TAKE(run->arena, real, size);
-    embed_forward(x, ids, positions, &net->target_embed, cache->position_rows, net->embed_scale, n, run);
+    embed_forward(x, ids, &net->target_embed, net->embed_scale, n, run);
+    position_add(x, n, &placed.place, run);
     for (int l = 0; l < c->decoder_layers; l++) {
-        block_forward(y, NULL, x, in, cache->cross_kv[l], &cache->self[l], &net->decoder[l], run);
+        block_forward(y, NULL, x, &placed, cache->cross_kv[l], &cache->self[l], &net->decoder[l], run);
         real *swap = x;
         x = y;
         y = swap;

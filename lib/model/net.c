@@ -32,6 +32,18 @@ static struct attn attn_of(const struct config *c, const char *prefix, int layer
     return a;
 }
 
+static struct position position_of(const struct config *c, const real *table, bool is_causal)
+{
+    struct position p = { .kind = c->positions,
+                          .d = c->d_model,
+                          .heads = c->heads,
+                          .dim = c->d_model / c->heads,
+                          .is_causal = is_causal,
+                          .table = table,
+                          .length = c->max_positions };
+    return p;
+}
+
 static void block_bind(struct block *block, const struct config *c, const struct layer_weights *w,
                        bool has_cross, int layer)
 {
@@ -82,6 +94,8 @@ void net_bind(struct net *net, const struct config *c, const struct weights *w)
         .unembed = linear_of(c->vocab_size, c->d_model, c->tie == TFM_TIE_NONE ? w->lm_head : target,
                              w->logits_bias),
         .embed_scale = c->scale_embedding ? (real)sqrt((double)c->d_model) : 1,
+        .source_position = position_of(c, w->encoder_positions, false),
+        .target_position = position_of(c, w->decoder_positions, true),
         .dropout = (real)c->dropout,
         .encoder_norm = norm_of(c, w->encoder_norm_w, w->encoder_norm_b),
         .decoder_norm = norm_of(c, w->decoder_norm_w, w->decoder_norm_b),

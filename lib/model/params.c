@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "nn/position.h"
 
 struct walk {
     struct param *list; /* filled in, or NULL: only counted */

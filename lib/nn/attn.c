@@ -1,9 +1,10 @@
 /*
  * attn.c: scaled dot-product attention with several heads (Vaswani et al. 2017, section 3.2), for each
  * segment and head
- *     P = softmax(scale * Q K^T + mask)     O = P V
+ *     P = softmax(scale * Q K^T + B + mask)     O = P V
  * and back, with D = dropout's mask / (1 - p):
  *     dV = (P D)^T dO    dP = (dO V^T) D    dS = scale * P (dP - rowsum(dP P))    dQ = dS K    dK = dS^T Q
+ *     dB = dS / scale
  * The products are the kernels' own, whose results for a row depend on nothing but the row: so a decoding
  * step gives the same bits as the whole target at once. Sentence by sentence the matrices are small and stay
  * in the first cache.
@@ -29,6 +30,45 @@ size_t attn_weights_size(const struct attn_segment *segments, int n_segments, in
 static int visible(const struct attn_segment *s, int i)
 {
     return s->causal ? i + s->n_k - s->n_q + 1 : s->n_k;
+}
+
+/* Where the biases of query i of a segment stand in attn->bias: that for key 0, and the next ones behind it. */
+static size_t bias_at(const struct attn *attn, int head, const struct attn_segment *s, int i)
+{
+    int key = i + s->n_k - s->n_q; /* of the query itself */
+    return (size_t)head * (2 * (size_t)attn->bias_reach + 1) + (size_t)(attn->bias_reach - key);
+}
+
+/* Scores of one head to weights, [n_q, n_k], in place. */
+static void weigh(real *p, int head, const struct attn_segment *s, const struct attn *attn,
+                  const struct run *run)
+{
+    const struct kern *kern = run->kern;
+    for (int i = 0; i < s->n_q; i++, p += s->n_k) {
+        int seen = visible(s, i);
+        if (attn->bias) {
+            kern->scale(p, attn->scale, (size_t)seen);
+            kern->add(p, attn->bias + bias_at(attn, head, s, i), (size_t)seen);
+        }
+        kern->softmax(p, seen, attn->bias ? 1 : attn->scale);
+        memset(p + seen, 0, sizeof(real) * (size_t)(s->n_k - seen));
+    }
+}
+
+/* Back, from the gradient of the weights p to that of the scores, in place of ds. */
+static void weigh_backward(real *ds, const real *p, int head, const struct attn_segment *s,
+                           const struct attn *attn, const struct run *run)
+{
+    const struct kern *kern = run->kern;
+    for (int i = 0; i < s->n_q; i++, ds += s->n_k, p += s->n_k) {
+        int seen = visible(s, i);
+        kern->softmax_backward(ds, p, seen, attn->dbias ? 1 : attn->scale);
+        if (attn->dbias) {
+            kern->add(attn->dbias + bias_at(attn, head, s, i), ds, (size_t)seen);
+            kern->scale(ds, attn->scale, (size_t)seen);
+        }
+        memset(ds + seen, 0, sizeof(real) * (size_t)(s->n_k - seen));
+    }
 }
 
 /* The rows of one head, one below the other [n_k, K], when they do not lie so that a product can read
@@ -87,12 +127,7 @@ void attn_forward(real *out, real *weights, const real *q, int ldq, const real *
             kern->transpose(kt, s->n_k, rows, ld, s->n_k, dim);
             kern->gemm(p, s->n_k, q + (size_t)s->q_start * ldq + h * dim, ldq, 1, kt, s->n_k, s->n_q, s->n_k,
                        dim, false);
-            for (int i = 0; i < s->n_q; i++) {
-                real *row = p + (size_t)i * s->n_k;
-                int seen = visible(s, i);
-                kern->softmax(row, seen, attn->scale);
-                memset(row + seen, 0, sizeof(real) * (size_t)(s->n_k - seen));
-            }
+            weigh(p, h, s, attn, run);
             show_weights(p, h, s, attn, run);
             if (weights)
                 weights += area;
@@ -141,13 +176,8 @@ void attn_backward(real *dq, int lddq, real *dk, int lddk, real *dv, int lddv, c
             kern->gemm(ds, n_k, up, d, 1, vt, n_k, n_q, n_k, dim, false);
             if (drop)
                 drop_weights(ds, ds, h, s, attn, keys, run);
-            /* P = softmax(scale * S) */
-            for (int i = 0; i < n_q; i++) {
-                real *row = ds + (size_t)i * n_k;
-                int seen = visible(s, i);
-                kern->softmax_backward(row, weights + (size_t)i * n_k, seen, attn->scale);
-                memset(row + seen, 0, sizeof(real) * (size_t)(n_k - seen));
-            }
+            /* P = softmax(scale * S + B) */
+            weigh_backward(ds, weights, h, s, attn, run);
             /* S = Q K^T */
             kern->gemm(dq + (size_t)s->q_start * lddq + h * dim, lddq, ds, n_k, 1, k_rows, ldk, n_q, dim, n_k,
                        false);

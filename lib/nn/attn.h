@@ -1,6 +1,6 @@
 /*
  * attn.h: scaled dot-product attention with several heads (Vaswani et al. 2017, section 3.2):
- *     out_h = softmax(scale * q_h k_h^T + mask) v_h
+ *     out_h = softmax(scale * q_h k_h^T + bias_h + mask) v_h
  * One call serves the encoder, the causal decoder, cross-attention and a decoding step against a cache: the
  * caller lists segments, each saying which query rows look at which key rows. Rows hold the heads side by
  * side, K columns each.
@@ -25,6 +25,10 @@ struct attn {
     const char *prefix;   /* for the tap: "encoder.layers" ... */
     int layer;
     const char *name;     /* ... and "self_attn" or "encoder_attn" */
+    const real *bias;     /* self-attention: added to scores, by head and by the distance from query to key: [H, 2
+                             bias_reach + 1], from -bias_reach on; NULL: none */
+    real *dbias;          /* attn_backward adds the bias's gradient here; NULL: it is not wanted */
+    int bias_reach;
 };
 
 /* Reals needed to keep all attention weights of the segments: for each segment and head [n_q, n_k], end to

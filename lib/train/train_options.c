@@ -41,6 +41,8 @@ void tfm_train_options_init(struct tfm_train_options *options)
         .norm_position = TFM_NORM_PRESET,
         .dec_cell = TFM_CELL_PRESET,
         .tie = TFM_TIE_ALL,
+        .positions = TFM_POSITIONS_HALVES,
+        .max_positions = 512,
         .dropout = -1,
         .attention_dropout = -1,
         .activation_dropout = -1,
@@ -142,6 +144,7 @@ static enum tfm_status check_numbers(const struct tfm_train_options *o, struct t
         double value, min, max;
     } limits[] = {
         { "--vocab-size", o->vocab_size, 16, 1000000 },
+        { "--max-positions", o->max_positions, 1, 65536 },
         { "--max-length", o->max_length, 1, 10000 },
         { "--max-length-ratio", o->max_length_ratio, 0, 10000 },
         { "--shuffle-window", o->shuffle_window, 1, 100000000 },
@@ -234,6 +237,7 @@ enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct
     assert((unsigned)options->tie <= TFM_TIE_NONE);
     assert((unsigned)options->norm_position <= TFM_NORM_PRESET);
     assert((unsigned)options->dec_cell <= TFM_CELL_PRESET);
+    assert((unsigned)options->positions <= TFM_POSITIONS_NONE);
     assert((unsigned)options->lr_decay <= TFM_DECAY_NONE);
     *resolved = *options;
     *metrics = (struct metric_list){ 0 };
@@ -308,4 +312,7 @@ void train_options_config(struct config *config, const struct tfm_train_options 
     if (options->dec_cell != TFM_CELL_PRESET)
         config->decoder_cell = options->dec_cell;
     config->tie = options->tie;
+    config->positions = options->positions;
+    if (config->positions == TFM_POSITIONS_LEARNED)
+        config->max_positions = options->max_positions;
 }

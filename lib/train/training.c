@@ -149,6 +149,9 @@ static enum tfm_status list_settings(struct training *t, struct tfm_error *err)
     state_set(s, "--heads", "%d", c->heads);
     state_set(s, "--norm-position", "%s", c->pre_norm ? "pre" : "post");
     state_set(s, "--dec-cell", "%s", cells[c->decoder_cell]);
+    state_set(s, "--positions", "%s", config_positions(c->positions));
+    if (c->positions == TFM_POSITIONS_LEARNED)
+        state_set(s, "--max-positions", "%d", c->max_positions);
     state_set(s, "--tied-embeddings", "%s", ties[c->tie]);
     state_set(s, "a corpus of", "%" PRIu64 " pairs (fingerprint %016" PRIx64 ")", windows_pairs(&t->windows),
               t->windows.fingerprint);

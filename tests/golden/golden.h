@@ -1,5 +1,5 @@
 /*
- * golden.h: holds the whole model to PyTorch in float64: activations, loss and gradients of five small
+ * golden.h: holds the whole model to PyTorch in float64: activations, loss and gradients of small
  * models over a batch of three sentences. make_golden.py wrote the values; weights and batch come from the
  * same formulas on both sides. Included by golden_double_test.c (real is double) and golden_test.c (real is
  * float), which differ in the tolerance only: the largest error of a tensor may be `tolerance` times the
@@ -34,6 +34,26 @@ static const struct golden_case golden_cases[] = {
     { "post_none", false, TFM_TIE_NONE, TFM_CELL_ATTENTION, 11, 0, false },
     { "post_ssru", false, TFM_TIE_ALL, TFM_CELL_SSRU, 13, 0, true },
     { "pre_ssru", true, TFM_TIE_TARGET, TFM_CELL_SSRU, 11, 2, false },
+    { "interleaved", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false },
+    { "learned", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true },
+    { "rope", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false },
+    { "alibi", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false },
+    { "relative", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true },
+    { "nowhere", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false },
+};
+
+/* What is unlike the plain Transformer. */
+static const struct golden_variant {
+    const char *name; /* of the case */
+    enum tfm_positions positions;
+    int max_positions;
+} golden_variants[] = {
+    { .name = "interleaved", .positions = TFM_POSITIONS_INTERLEAVED },
+    { .name = "learned", .positions = TFM_POSITIONS_LEARNED, .max_positions = 5 },
+    { .name = "rope", .positions = TFM_POSITIONS_ROPE },
+    { .name = "alibi", .positions = TFM_POSITIONS_ALIBI },
+    { .name = "relative", .positions = TFM_POSITIONS_RELATIVE },
+    { .name = "nowhere", .positions = TFM_POSITIONS_NONE },
 };
 
 /* ---- the values of a file ---- */
@@ -177,13 +197,25 @@ static void golden_weights(const struct params *params, real *block)
     }
 }
 
+static const struct golden_variant *golden_find_variant(const char *name)
+{
+    static const struct golden_variant plain = { .name = NULL };
+    for (size_t i = 0; i < sizeof(golden_variants) / sizeof(*golden_variants); i++) {
+        if (strcmp(golden_variants[i].name, name) == 0)
+            return &golden_variants[i];
+    }
+    return &plain;
+}
+
 static struct config golden_config(const struct golden_case *c)
 {
+    const struct golden_variant *v = golden_find_variant(c->name);
     /* clang-format off */
     return (struct config){
         .encoder_layers = 2, .decoder_layers = 2, .d_model = 8, .heads = 2, .ffn_dim = 12,
         .activation = ACT_RELU, .pre_norm = c->pre_norm, .norm_epsilon = 1e-5, .scale_embedding = true,
         .source_vocab_size = c->n_source, .vocab_size = 13, .tie = c->tie, .decoder_cell = c->cell,
+        .positions = v->positions, .max_positions = v->max_positions,
         .eos_token_id = 0, .unk_token_id = 1, .decoder_start_token_id = c->start,
         .dropout = 0.1, .attention_dropout = 0.1, .activation_dropout = 0.1, /* must take no part */
     };

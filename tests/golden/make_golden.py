@@ -18,22 +18,30 @@ torch.set_default_dtype(torch.float64)
 torch.set_num_threads(1)
 
 LAYERS, D, H, F = 2, 8, 2, 12
+BUCKETS, MAX_DISTANCE = 32, 128
 EPSILON, SMOOTHING, EOS = 1e-5, 0.1, 0
 
-# name, pre-norm, tying, SSRU in the decoder, source and target vocabulary, start symbol, all gradients or their sums
+# name, pre-norm, tying, SSRU in the decoder, source and target vocabulary, start symbol, all gradients or their sums,
+# and what is unlike the plain Transformer
 CONFIGS = [
     ("post_all", False, "all", False, 13, 13, 0, True),
     ("pre_target", True, "target", False, 11, 13, 2, False),
     ("post_none", False, "none", False, 11, 13, 0, False),
     ("post_ssru", False, "all", True, 13, 13, 0, True),
     ("pre_ssru", True, "target", True, 11, 13, 2, False),
+    ("interleaved", False, "all", False, 13, 13, 0, False, {"positions": "interleaved"}),
+    ("learned", True, "all", False, 13, 13, 0, True, {"positions": "learned", "max_positions": 5}),
+    ("rope", False, "all", False, 13, 13, 0, False, {"positions": "rope"}),
+    ("alibi", True, "all", False, 13, 13, 0, False, {"positions": "alibi"}),
+    ("relative", False, "all", False, 13, 13, 0, True, {"positions": "relative"}),
+    ("nowhere", True, "all", False, 13, 13, 0, False, {"positions": "none"}),
 ]
 
 SOURCE = [[3, 7, 5, 10, EOS], [9, EOS], [4, 4, 8, 2, 6, 1, EOS]]
 TARGET = [[12, 3, 5, EOS], [7, 11, 2, 9, 10, EOS], [6, EOS]]
 
 
-def list_params(pre_norm, tie, ssru, n_source, n_target):
+def list_params(pre_norm, tie, ssru, n_source, n_target, variant):
     """Names and shapes, in the order of lib/model/params.def."""
     params = []
     if tie == "all":
@@ -44,6 +52,11 @@ def list_params(pre_norm, tie, ssru, n_source, n_target):
     if tie == "none":
         params.append(("lm_head.weight", (n_target, D)))
     params.append(("final_logits_bias", (n_target,)))
+    for side in ("encoder", "decoder"):
+        if variant.get("positions") == "learned":
+            params.append((f"model.{side}.embed_positions.weight", (variant["max_positions"], D)))
+        if variant.get("positions") == "relative":
+            params.append((f"model.{side}.relative_attention_bias.weight", (BUCKETS, H)))
     if pre_norm:
         for side in ("encoder", "decoder"):
             params.append((f"model.{side}.layer_norm.weight", (D,)))
@@ -96,10 +109,66 @@ def pad(sentences):
     return ids, real
 
 
-def positions(n):
+def positions(n, source_lengths, w, side, variant):
+    """What is added to the embeddings of [B, n] tokens: [B or 1, n, D]."""
+    kind = variant.get("positions", "halves")
     half = D // 2
-    angle = torch.tensor([[pos / 10000 ** (i / (half - 1)) for i in range(half)] for pos in range(n)])
-    return torch.cat([torch.sin(angle), torch.cos(angle)], dim=1)
+    if kind == "halves":
+        angle = torch.tensor([[pos / 10000 ** (i / (half - 1)) for i in range(half)] for pos in range(n)])
+        return torch.cat([torch.sin(angle), torch.cos(angle)], dim=1)[None]
+    if kind == "interleaved":
+        angle = torch.tensor([[pos / 10000 ** (2 * i / D) for i in range(half)] for pos in range(n)])
+        return torch.stack([torch.sin(angle), torch.cos(angle)], dim=2).reshape(1, n, D)
+    if kind == "learned":
+        return torch.stack([learned(n, length, w[f"model.{side}.embed_positions.weight"]) for length in source_lengths])
+    return torch.zeros(1, n, D)
+
+
+def learned(n, source_length, table):
+    """Rows of a table; a source longer than the table squeezes the positions of both sides into it."""
+    last = len(table) - 1
+    ratio = last / (source_length - 1) if source_length > len(table) else 1
+    rows = []
+    for pos in range(n):
+        spot = min(pos * ratio, last)
+        low = int(spot)
+        high = min(low + 1, last)
+        rows.append(table[low] * (1 - (spot - low)) + table[high] * (spot - low))
+    return torch.stack(rows)
+
+
+def turn(x):
+    """RoPE of one head, [B, n, K]: columns i and i + K/2 are a complex number, turned by its position."""
+    half = x.shape[2] // 2
+    angle = torch.tensor([[pos / 10000 ** (i / half) for i in range(half)] for pos in range(x.shape[1])])
+    turned = torch.complex(x[:, :, :half], x[:, :, half:]) * torch.polar(torch.ones_like(angle), angle)
+    return torch.cat([turned.real, turned.imag], dim=2)
+
+
+def bucket(distance, causal):
+    """That of the T5 (Raffel et al. 2020), with powers of whole numbers in place of logarithms."""
+    n = BUCKETS if causal else BUCKETS // 2
+    far = max(-distance, 0) if causal else abs(distance)
+    single = n // 2
+    if far >= single:
+        k = 0
+        while far ** (n - single) * single ** (k + 1) >= MAX_DISTANCE ** (k + 1) * single ** (n - single):
+            k += 1
+        far = min(single + k, n - 1)
+    return far + (n if not causal and distance > 0 else 0)
+
+
+def bias(h, n_queries, n_keys, w, side, variant):
+    """What is added to the scores of head h in self-attention, [queries, keys]."""
+    kind = variant.get("positions")
+    if kind == "alibi":
+        slope = 2 ** (-8 * (h + 1) / H)
+        return torch.tensor([[-slope * abs(j - i) for j in range(n_keys)] for i in range(n_queries)])
+    if kind == "relative":
+        table = w[f"model.{side}.relative_attention_bias.weight"]
+        return torch.stack([torch.stack([table[bucket(j - i, side == "decoder"), h] for j in range(n_keys)])
+                            for i in range(n_queries)])
+    return torch.zeros(n_queries, n_keys)
 
 
 def norm(x, w, name):
@@ -112,13 +181,19 @@ def linear(x, w, name):
     return x @ w[name + ".weight"].T + w[name + ".bias"]
 
 
-def attention(x, memory, mask, w, name):
+def attention(x, memory, mask, w, name, variant):
     """mask [B, 1 or queries, keys] is True where a query may look."""
+    is_self = name.endswith("self_attn")
     q, k, v = (linear(y, w, f"{name}.{m}_proj") for y, m in ((x, "q"), (memory, "k"), (memory, "v")))
     heads = []
     for h in range(H):
         part = slice(h * D // H, (h + 1) * D // H)
-        scores = q[:, :, part] @ k[:, :, part].transpose(1, 2) / math.sqrt(D // H)
+        q_h, k_h = q[:, :, part], k[:, :, part]
+        if is_self and variant.get("positions") == "rope":
+            q_h, k_h = turn(q_h), turn(k_h)
+        scores = q_h @ k_h.transpose(1, 2) / math.sqrt(D // H)
+        if is_self:
+            scores = scores + bias(h, x.shape[1], x.shape[1], w, name.split(".")[1], variant)
         heads.append(torch.softmax(scores.masked_fill(~mask, -math.inf), dim=-1) @ v[:, :, part])
     return linear(torch.cat(heads, dim=-1), w, f"{name}.out_proj")
 
@@ -134,42 +209,43 @@ def ssru(x, w, name):
     return torch.stack(states, dim=1)
 
 
-def block(x, self_mask, memory, cross_mask, w, name, pre_norm, has_ssru=False):
+def block(x, self_mask, memory, cross_mask, w, name, pre_norm, variant, has_ssru=False):
     def sublayer(y, f, norm_name):
         return y + f(norm(y, w, norm_name)) if pre_norm else norm(y + f(y), w, norm_name)
 
     if has_ssru:
         x = sublayer(x, lambda y: ssru(y, w, f"{name}.ssru"), f"{name}.ssru_layer_norm")
     else:
-        x = sublayer(x, lambda y: attention(y, y, self_mask, w, f"{name}.self_attn"),
+        x = sublayer(x, lambda y: attention(y, y, self_mask, w, f"{name}.self_attn", variant),
                      f"{name}.self_attn_layer_norm")
     if memory is not None:
-        x = sublayer(x, lambda y: attention(y, memory, cross_mask, w, f"{name}.encoder_attn"),
+        x = sublayer(x, lambda y: attention(y, memory, cross_mask, w, f"{name}.encoder_attn", variant),
                      f"{name}.encoder_attn_layer_norm")
     return sublayer(x, lambda y: linear(torch.clamp(linear(y, w, f"{name}.fc1"), min=0), w, f"{name}.fc2"),
                     f"{name}.final_layer_norm")
 
 
-def run(pre_norm, tie, has_ssru, start, w):
+def run(pre_norm, tie, has_ssru, start, w, variant):
     source_table = w["model.shared.weight" if tie == "all" else "model.encoder.embed_tokens.weight"]
     target_table = w["model.shared.weight" if tie == "all" else "model.decoder.embed_tokens.weight"]
     unembed = w["lm_head.weight"] if tie == "none" else target_table
 
     source, source_real = pad(SOURCE)
     source_mask = source_real[:, None, :]
-    memory = source_table[source] * math.sqrt(D) + positions(source.shape[1])
+    lengths = [len(s) for s in SOURCE]
+    memory = source_table[source] * math.sqrt(D) + positions(source.shape[1], lengths, w, "encoder", variant)
     for layer in range(LAYERS):
-        memory = block(memory, source_mask, None, None, w, f"model.encoder.layers.{layer}", pre_norm)
+        memory = block(memory, source_mask, None, None, w, f"model.encoder.layers.{layer}", pre_norm, variant)
     if pre_norm:
         memory = norm(memory, w, "model.encoder.layer_norm")
 
     target, target_real = pad(TARGET)
     inputs, _ = pad([[start] + t[:-1] for t in TARGET])
     causal = torch.ones(target.shape[1], target.shape[1]).tril() > 0
-    hidden = target_table[inputs] * math.sqrt(D) + positions(target.shape[1])
+    hidden = target_table[inputs] * math.sqrt(D) + positions(target.shape[1], lengths, w, "decoder", variant)
     for layer in range(LAYERS):
         hidden = block(hidden, target_real[:, None, :] & causal, memory, source_mask, w,
-                       f"model.decoder.layers.{layer}", pre_norm, has_ssru)
+                       f"model.decoder.layers.{layer}", pre_norm, variant, has_ssru)
     if pre_norm:
         hidden = norm(hidden, w, "model.decoder.layer_norm")
 
@@ -195,10 +271,11 @@ def sums(gradient):
 
 def main():
     folder = os.path.dirname(os.path.abspath(__file__))
-    for name, pre_norm, tie, has_ssru, n_source, n_target, start, full in CONFIGS:
-        params = list_params(pre_norm, tie, has_ssru, n_source, n_target)
+    for name, pre_norm, tie, has_ssru, n_source, n_target, start, full, *variants in CONFIGS:
+        variant = variants[0] if variants else {}
+        params = list_params(pre_norm, tie, has_ssru, n_source, n_target, variant)
         weights = make_weights(params)
-        memory, hidden, row_nll, loss = run(pre_norm, tie, has_ssru, start, weights)
+        memory, hidden, row_nll, loss = run(pre_norm, tie, has_ssru, start, weights, variant)
         loss.backward()
         with open(os.path.join(folder, name + ".txt"), "w", encoding="ascii") as out:
             write(out, "encoder", memory)

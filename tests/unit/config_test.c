@@ -84,6 +84,8 @@ static void test_round_trip(void)
           "with its choices");
     CHECK((float)found.attention_dropout == (float)(1.0 / 3) && found.norm_epsilon == 1e-6,
           "with its numbers to the last bit of a float");
+    CHECK(strstr(first, "max_position_embeddings") == NULL && found.max_positions == 0,
+          "sinusoids have no number");
     CHECK(strstr(first, "decoder_cell") == NULL && found.decoder_cell == TFM_CELL_ATTENTION,
           "self-attention needs no decoder_cell");
     CHECK(strstr(first, "\"dropout\": 0.1,") != NULL && strstr(first, "\"layer_norm_eps\": 1e-6,") != NULL,
@@ -99,6 +101,18 @@ static void test_round_trip(void)
     CHECK(config_write(&config, NULL, path, &err) == TFM_OK && read_config(&found, path, &err) == TFM_OK &&
               found.decoder_cell == TFM_CELL_SSRU,
           "the decoder's cell is kept");
+
+    config.positions = TFM_POSITIONS_LEARNED;
+    config.max_positions = 99;
+    CHECK(config_write(&config, NULL, path, &err) == TFM_OK && read_config(&found, path, &err) == TFM_OK &&
+              found.positions == TFM_POSITIONS_LEARNED && found.max_positions == 99,
+          "learned positions are kept");
+    config.max_positions = 98;
+    CHECK_STR(config_difference(&config, &found), "max_position_embeddings", "their number is a difference");
+    config.positions = TFM_POSITIONS_ROPE;
+    config.heads = config.d_model;
+    CHECK(config_check(&config, path, &err) == TFM_EFORMAT && strstr(err.message, "a head is 1 wide") != NULL,
+          "RoPE needs pairs of columns: %s", err.message);
 }
 
 /* Sets one field of a good config.json to a JSON text (NULL: removes it) and reads the file. */
@@ -139,6 +153,9 @@ static void test_fields(void)
           "architecture is \"decoder\"; this version of tfm knows \"encoder-decoder\"" },
         { "positions", "\"rotary\"", "\"sinusoidal\"" },
         { "positions", NULL, "positions" },
+        { "positions", "\"learned\"", "positions is \"learned\", which needs max_position_embeddings" },
+        { "max_position_embeddings", "0", "max_position_embeddings" },
+        { "max_position_embeddings", "70000", "max_position_embeddings" },
         { "activation_function", "\"swish\"", "activation_function is \"swish\"" },
         { "activation_function", "1", "activation_function" },
         { "decoder_cell", "\"gru\"",

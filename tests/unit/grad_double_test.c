@@ -1,7 +1,7 @@
 /*
  * grad_double_test.c: every gradient of whole small models against central differences, in double:
  *     dL/dw ~ (L(w + e) - L(w - e)) / 2e
- * post-norm and pre-norm, every way to tie embeddings, self-attention and SSRU, without dropout and with all three kinds of it
+ * post-norm and pre-norm, every way to tie embeddings, self-attention and SSRU, every kind of positions, without dropout and with all three kinds of it
  * (dropout is a function of its keys, so the loss stays a smooth function of the weights), and with R-Drop,
  * whose divergence is no constant of either pass. A fixed tolerance
  * of 1e-6 relative to the largest gradient of the tensor.
@@ -73,6 +73,9 @@ static void check_gradients(const char *name, struct problem *p)
     check_note("%s: largest relative difference %.1e, in %s", name, worst, worst_name);
 }
 
+/* What is unlike the plain Transformer. */
+static struct config variant;
+
 static void check_model(const char *name, bool pre_norm, enum tfm_tie tie, enum tfm_cell cell, bool dropout,
                         real r_drop)
 {
@@ -85,6 +88,8 @@ static void check_model(const char *name, bool pre_norm, enum tfm_tie tie, enum 
                     .ffn_dim = 12,
                     .pre_norm = pre_norm,
                     .decoder_cell = cell,
+                    .positions = variant.positions,
+                    .max_positions = variant.max_positions,
                     .norm_epsilon = 1e-5,
                     .scale_embedding = true,
                     .source_vocab_size = tie == TFM_TIE_ALL ? 13 : 11,
@@ -123,8 +128,32 @@ static void check_model(const char *name, bool pre_norm, enum tfm_tie tie, enum 
     arena_release(&arena);
 }
 
+static void check_positions(void)
+{
+    for (int dropout = 0; dropout <= 1; dropout++) {
+        variant = (struct config){ .positions = TFM_POSITIONS_INTERLEAVED };
+        check_model("interleaved sinusoids", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout, 0);
+        variant = (struct config){ .positions = TFM_POSITIONS_LEARNED, .max_positions = 6 };
+        check_model("learned positions", true, TFM_TIE_NONE, TFM_CELL_ATTENTION, dropout, 0);
+        variant.max_positions = 3;
+        check_model("fewer learned positions than a line has", false, TFM_TIE_ALL, TFM_CELL_ATTENTION,
+                    dropout, 0);
+        variant = (struct config){ .positions = TFM_POSITIONS_ROPE };
+        check_model("RoPE", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout, 0);
+        variant = (struct config){ .positions = TFM_POSITIONS_ALIBI };
+        check_model("ALiBi", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout, 0);
+        variant = (struct config){ .positions = TFM_POSITIONS_RELATIVE };
+        check_model("relative biases", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout, 0);
+        check_model("relative biases with SSRU", true, TFM_TIE_ALL, TFM_CELL_SSRU, dropout, 0);
+        variant = (struct config){ .positions = TFM_POSITIONS_NONE };
+        check_model("no positions", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout, 0);
+    }
+    variant = (struct config){ 0 };
+}
+
 int main(void)
 {
+    check_positions();
     check_model("post-norm, tied", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, false, 0);
     check_model("pre-norm, tied", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, false, 0);
     check_model("post-norm, target tied", false, TFM_TIE_TARGET, TFM_CELL_ATTENTION, false, 0);

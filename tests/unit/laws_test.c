@@ -435,24 +435,37 @@ static void test_near(const struct tfm_model *model, const struct tfm_model *int
 
 int main(void)
 {
-    static const struct tiny_options variants[] = {
-        { .eos_bias = 2.5f, .seed = 3, .tie = TFM_TIE_ALL },
-        { .eos_bias = 2.5f, .seed = 4, .tie = TFM_TIE_NONE, .pre_norm = true },
-        { .eos_bias = 2.5f, .seed = 5, .tie = TFM_TIE_ALL, .cell = TFM_CELL_SSRU },
-        { .eos_bias = 2.5f, .seed = 6, .tie = TFM_TIE_NONE, .cell = TFM_CELL_SSRU, .pre_norm = true },
+    /* clang-format off */
+    static const struct {
+        const char *name;
+        struct tiny_options options;
+    } variants[] = {
+        { "post-norm, all tied", { .eos_bias = 2.5f, .seed = 3, .tie = TFM_TIE_ALL } },
+        { "pre-norm, nothing tied", { .eos_bias = 2.5f, .seed = 4, .tie = TFM_TIE_NONE, .pre_norm = true } },
+        { "SSRU, post-norm, all tied", { .eos_bias = 2.5f, .seed = 5, .tie = TFM_TIE_ALL, .cell = TFM_CELL_SSRU } },
+        { "SSRU, pre-norm, nothing tied",
+          { .eos_bias = 2.5f, .seed = 6, .tie = TFM_TIE_NONE, .cell = TFM_CELL_SSRU, .pre_norm = true } },
+        { "interleaved sinusoids", { .eos_bias = 2.5f, .seed = 7, .positions = TFM_POSITIONS_INTERLEAVED } },
+        { "learned positions, some lines longer",
+          { .eos_bias = 2.5f, .seed = 8, .positions = TFM_POSITIONS_LEARNED, .max_positions = 10 } },
+        { "RoPE", { .eos_bias = 2.5f, .seed = 9, .positions = TFM_POSITIONS_ROPE } },
+        { "ALiBi", { .eos_bias = 2.5f, .seed = 10, .positions = TFM_POSITIONS_ALIBI, .pre_norm = true } },
+        { "relative biases", { .eos_bias = 2.5f, .seed = 11, .positions = TFM_POSITIONS_RELATIVE } },
+        { "no positions", { .eos_bias = 2.5f, .seed = 12, .positions = TFM_POSITIONS_NONE, .pre_norm = true } },
     };
-    static const char *const names[] = { "post-norm, all tied", "pre-norm, nothing tied",
-                                         "SSRU, post-norm, all tied", "SSRU, pre-norm, nothing tied" };
+    /* clang-format on */
     struct tfm_error err;
     if (!CHECK(arena_init(&arena, (size_t)1 << 30, &err) == TFM_OK, "arena"))
         return check_done();
     make_lines();
-    for (int i = 0; i < 4; i++) {
-        check_note("%s", names[i]);
-        struct tfm_model *model = tiny_open((const char *const[]){ "a", "b", "c", "d" }[i], &variants[i]),
-                         *int8 = NULL;
+    for (size_t i = 0; i < sizeof(variants) / sizeof(*variants); i++) {
+        const char *name = variants[i].name;
+        check_note("%s", name);
+        char folder[8];
+        snprintf(folder, sizeof(folder), "%zu", i);
+        struct tfm_model *model = tiny_open(folder, &variants[i].options), *int8 = NULL;
         test_model(model);
-        check_note("%s, in int8", names[i]);
+        check_note("%s, in int8", name);
         if (CHECK(tfm_model_open_as(&int8, model->folder, TFM_PRECISION_INT8, &err) == TFM_OK &&
                       tfm_model_precision(int8) == TFM_PRECISION_INT8,
                   "opened as int8"))
