@@ -78,6 +78,15 @@ static const struct option_spec options[] = {
     { .name = "dec-cell", FIELD(options.dec_cell), .argument = "attention|ssru", PRESET,
       .help = "how the decoder knows what it has written: by self-attention, or by a recurrent unit (SSRU) with "
               "one state a layer, which makes translation faster" },
+    { .name = "kv-heads", FIELD(options.kv_heads), .argument = "N", .min = 0, .max = 16384,
+      .standard = "0, as many as --heads",
+      .help = "heads of keys and values, each for some of --heads: 1 is multi-query attention; divides --heads" },
+    { .name = "attention", FIELD(options.attention_function), .argument = "dot|additive",
+      .help = "scores by dot products, or of a small network for each pair (Bahdanau), which is slow" },
+    { .name = "attention-scale", FIELD(options.attention_scale), .argument = "sqrt|none",
+      .help = "divide dot products by the square root of a head's width, or not" },
+    { .name = "attention-window", FIELD(options.attention_window), .argument = "N", .min = 0, .max = 1000000,
+      .standard = "0, any distance", .help = "self-attention sees so many pieces to each side" },
     { .name = "positions", FIELD(options.positions),
       .argument = "sinusoidal|interleaved|learned|rope|alibi|relative|none",
       .help = "how positions are told: by sinusoids (in two halves, or interleaved) or learned vectors added to embeddings, by "

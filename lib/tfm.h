@@ -257,6 +257,12 @@ enum tfm_norm_position { TFM_NORM_PRE, TFM_NORM_POST, TFM_NORM_PRESET };
 enum tfm_cell { TFM_CELL_ATTENTION, TFM_CELL_SSRU, TFM_CELL_PRESET };
 enum tfm_tie { TFM_TIE_ALL, TFM_TIE_TARGET, TFM_TIE_NONE };
 
+enum tfm_attention_function { /* the score of query q and key k in a head */
+    TFM_ATTENTION_DOT,         /* q . k */
+    TFM_ATTENTION_ADDITIVE,    /* v . tanh(q + k), v trained for each head (Bahdanau et al. 2015) */
+};
+enum tfm_attention_scale { TFM_SCALE_SQRT, TFM_SCALE_NONE };
+
 enum tfm_positions {      /* how a model tells positions; formulas in tfm-model(5) */
     TFM_POSITIONS_HALVES,      /* sinusoids added to embeddings: all sines, then all cosines, as Marian has them */
     TFM_POSITIONS_INTERLEAVED, /* ... in turns (Vaswani et al. 2017) */
@@ -371,6 +377,12 @@ struct tfm_train_options {
                                   place (SSRU, Kim et al. 2019). Default TFM_CELL_PRESET: the preset's */
     enum tfm_tie tie;          /* TFM_TIE_ALL needs one vocabulary for both sides */
     enum tfm_positions positions; /* Default TFM_POSITIONS_HALVES */
+    enum tfm_attention_function attention_function; /* Default TFM_ATTENTION_DOT */
+    enum tfm_attention_scale attention_scale; /* scores of TFM_ATTENTION_DOT are divided by the square root of a head's
+                                  width, or not. Default TFM_SCALE_SQRT */
+    int kv_heads;              /* heads of keys and values, each for several of queries (Ainslie et al. 2023); divides
+                                  the heads. 0: as many. Default 0 */
+    int attention_window;      /* self-attention sees so many pieces to each side; 0: all. Default 0 */
     int max_positions;         /* of TFM_POSITIONS_LEARNED: rows of each side's table. Default 512 */
     float dropout, attention_dropout, activation_dropout;
     /* optimiser */

@@ -17,7 +17,9 @@ struct tiny_options {
     enum tfm_tie tie;
     enum tfm_cell cell;
     enum tfm_positions positions;
-    int max_positions;
+    int max_positions, heads, kv_heads, window;
+    enum tfm_attention_function function;
+    enum tfm_attention_scale scale;
     float eos_bias, unk_bias;
     uint64_t seed;
 };
@@ -71,7 +73,11 @@ static inline enum tfm_status tiny_write(const char *folder, const struct tiny_o
         .encoder_layers = 2,
         .decoder_layers = 2,
         .d_model = 24,
-        .heads = 3,
+        .heads = o->heads > 0 ? o->heads : 3,
+        .kv_heads = o->kv_heads,
+        .attention_window = o->window,
+        .attention_function = o->function,
+        .attention_scale = o->scale,
         .ffn_dim = 40,
         .activation = ACT_RELU,
         .pre_norm = o->pre_norm,

@@ -65,9 +65,9 @@ size_t search_scratch(const struct search_options *options, const struct net *ne
     const struct config *c = net->config;
     size_t d = (size_t)c->d_model, source = (size_t)n_pieces + 1;
     size_t limit = (size_t)search_limit(options, n_pieces, n_forced), beam = (size_t)options->beam_size;
-    size_t cache =
-        beam * limit * d +
-        (size_t)c->decoder_layers * (block_cache_size(&net->decoder[0], beam * limit, beam) + source * 2 * d);
+    size_t cache = beam * limit * d +
+                   (size_t)c->decoder_layers * (block_cache_size(&net->decoder[0], beam * limit, beam) +
+                                                source * 2 * (size_t)net->decoder[0].kv);
     /* A layer takes about 15 rows of D and one of F for each token, and for each query the weights of one
      * head. */
     size_t rows = (source + beam) * (24 * d + 2 * (size_t)c->ffn_dim);

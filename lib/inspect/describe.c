@@ -113,7 +113,16 @@ static void text_architecture(FILE *out, const struct config *c, const json_t *c
     fprintf(out, "  past in decoder     %s\n",
             c->decoder_cell == TFM_CELL_SSRU ? "SSRU, a recurrent unit in place of self-attention"
                                              : "self-attention");
-    fprintf(out, "  attention heads     %d of width %d\n", c->heads, c->d_model / c->heads);
+    fprintf(out, "  attention heads     %d of width %d", c->heads, c->d_model / c->heads);
+    if (config_kv_heads(c) < c->heads)
+        fprintf(out, ", %d of keys and values", config_kv_heads(c));
+    fprintf(out, "\n");
+    if (c->attention_window > 0)
+        fprintf(out, "  self-attention      sees %d pieces to each side\n", c->attention_window);
+    if (c->attention_function == TFM_ATTENTION_ADDITIVE)
+        fprintf(out, "  attention scores    additive: v . tanh(query + key)\n");
+    else if (c->attention_scale == TFM_SCALE_NONE)
+        fprintf(out, "  attention scores    dot products, not scaled\n");
     fprintf(out, "  feed-forward width  %d, %s\n", c->ffn_dim, config_text(config, "activation_function"));
     fprintf(out, "  layer norm          %s each sublayer, epsilon %g\n",
             c->pre_norm ? "pre-norm: before" : "post-norm: behind", c->norm_epsilon);

@@ -41,9 +41,17 @@ struct field {
 _Static_assert(sizeof(enum tfm_tie) == sizeof(int), "an enumeration is an int");
 _Static_assert(sizeof(enum kern_act) == sizeof(int), "an enumeration is an int");
 _Static_assert(sizeof(enum tfm_cell) == sizeof(int), "an enumeration is an int");
+_Static_assert(sizeof(enum tfm_attention_function) == sizeof(int), "an enumeration is an int");
+_Static_assert(sizeof(enum tfm_attention_scale) == sizeof(int), "an enumeration is an int");
 _Static_assert(sizeof(enum tfm_positions) == sizeof(int), "an enumeration is an int");
 
 static const struct choice architectures[] = { { "encoder-decoder", 0 }, { NULL, 0 } };
+static const struct choice functions[] = { { "dot", TFM_ATTENTION_DOT },
+                                           { "additive", TFM_ATTENTION_ADDITIVE },
+                                           { NULL, 0 } };
+static const struct choice scales[] = { { "sqrt", TFM_SCALE_SQRT },
+                                        { "none", TFM_SCALE_NONE },
+                                        { NULL, 0 } };
 static const struct choice positions[] = { { "sinusoidal", TFM_POSITIONS_HALVES },
                                            { "interleaved", TFM_POSITIONS_INTERLEAVED },
                                            { "learned", TFM_POSITIONS_LEARNED },
@@ -100,6 +108,10 @@ static const struct field fields[] = {
     INT("decoder_layers", decoder_layers, 1, CONFIG_MAX_LAYERS),
     INT("encoder_attention_heads", heads, 1, MAX_DIM),
     INT("decoder_attention_heads", heads, 1, MAX_DIM),
+    LATE_INT("num_key_value_heads", kv_heads, 1, MAX_DIM),
+    LATE_CHOICE("attention_function", attention_function, functions),
+    LATE_CHOICE("attention_scale", attention_scale, scales),
+    LATE_INT("attention_window", attention_window, 1, 1000000),
     INT("encoder_ffn_dim", ffn_dim, 1, MAX_DIM),
     INT("decoder_ffn_dim", ffn_dim, 1, MAX_DIM),
     CHOICE("activation_function", activation, activations),
@@ -288,6 +300,27 @@ static enum tfm_status check_limits(struct config *config, const char *path, str
     return TFM_OK;
 }
 
+static enum tfm_status check_attention(const struct config *c, const char *path, struct tfm_error *err)
+{
+    if (c->heads % config_kv_heads(c) != 0)
+        return err_set(err, TFM_EFORMAT,
+                       "%s: num_key_value_heads is %d, which does not divide the %d attention heads evenly", path,
+                       c->kv_heads, c->heads);
+    if (c->attention_function != TFM_ATTENTION_ADDITIVE)
+        return TFM_OK;
+    if (c->attention_scale != TFM_SCALE_SQRT)
+        return err_set(err, TFM_EFORMAT,
+                       "%s: attention_scale is \"none\", but there is no scale to leave out: attention_function is "
+                       "\"additive\"",
+                       path);
+    if (c->positions == TFM_POSITIONS_ROPE)
+        return err_set(err, TFM_EFORMAT,
+                       "%s: positions is \"rope\", which tells distances by dot products, but attention_function "
+                       "is \"additive\"",
+                       path);
+    return TFM_OK;
+}
+
 static enum tfm_status check_positions(const struct config *c, const char *path, struct tfm_error *err)
 {
     if (c->positions == TFM_POSITIONS_LEARNED && c->max_positions == 0)
@@ -313,6 +346,7 @@ enum tfm_status config_check(const struct config *config, const char *path, stru
     if (c.d_model % c.heads != 0)
         return err_set(err, TFM_EFORMAT, "%s: d_model is %d, which %d attention heads do not divide evenly",
                        path, c.d_model, c.heads);
+    TRY(check_attention(&c, path, err));
     TRY(check_positions(&c, path, err));
     if (c.tie == TFM_TIE_ALL && c.source_vocab_size != c.vocab_size)
         return err_set(err, TFM_EFORMAT,

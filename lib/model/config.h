@@ -14,12 +14,16 @@
 
 struct config {
     int encoder_layers, decoder_layers;
-    int d_model;                       /* D */
-    int heads;                         /* H, divides D */
-    int ffn_dim;                       /* F */
-    enum kern_act activation;          /* activation_function: "relu" */
-    bool pre_norm;                     /* normalize_before */
-    enum tfm_positions positions;      /* positions */
+    int d_model;                                    /* D */
+    int heads;                                      /* H, divides D */
+    int ffn_dim;                                    /* F */
+    enum kern_act activation;                       /* activation_function: "relu" */
+    bool pre_norm;                                  /* normalize_before */
+    int kv_heads;                                   /* num_key_value_heads, divides H; 0: H */
+    enum tfm_attention_function attention_function; /* "dot" or "additive" */
+    enum tfm_attention_scale attention_scale;       /* "sqrt" or "none" */
+    int attention_window;                           /* pieces to each side that self-attention sees; 0: all */
+    enum tfm_positions positions;                   /* positions */
     int max_positions;                 /* max_position_embeddings: rows of a table of learned positions */
     enum tfm_cell decoder_cell;        /* "attention" or "ssru" in place of the decoder's self-attention */
     double norm_epsilon;               /* layer_norm_eps */
@@ -29,6 +33,11 @@ struct config {
     int eos_token_id, unk_token_id, decoder_start_token_id;
     double dropout, attention_dropout, activation_dropout; /* as trained */
 };
+
+static inline int config_kv_heads(const struct config *c)
+{
+    return c->kv_heads > 0 ? c->kv_heads : c->heads;
+}
 
 /* Checks the limits of each field and what no single field can tell: heads divide d_model, ids lie inside the
  * vocabulary, tying is possible. `path` names the file, or whatever the config was made from, in messages. */

@@ -75,11 +75,13 @@ void decoder_forward(real *hidden, struct decoder_acts *acts, const struct token
         size_t layer_mark = arena_mark(run->arena);
         bool last = l == c->decoder_layers - 1 && !c->pre_norm;
         real *y = last ? hidden : run->keep ? ARENA_TAKE(run->arena, real, size) : spare;
-        real *cross_kv = ARENA_TAKE(run->arena, real, 2 * (size_t)source->n * d);
+        int kv = net->decoder[l].kv;
+        real *cross_kv = ARENA_TAKE(run->arena, real, 2 * (size_t)source->n * (size_t)kv);
         profile_to(run->profile, PROFILE_PROJECT);
         linear_forward(cross_kv, memory, &net->decoder[l].cross_kv, source->n, run);
-        tap_show(run->tap, "decoder.layers", l, "encoder_attn.key", -1, cross_kv, source->n, d, 2 * d);
-        tap_show(run->tap, "decoder.layers", l, "encoder_attn.value", -1, cross_kv + d, source->n, d, 2 * d);
+        tap_show(run->tap, "decoder.layers", l, "encoder_attn.key", -1, cross_kv, source->n, kv, 2 * kv);
+        tap_show(run->tap, "decoder.layers", l, "encoder_attn.value", -1, cross_kv + kv, source->n, kv,
+                 2 * kv);
         block_forward(y, &acts->layers[l], x, &acts->in, cross_kv, NULL, &net->decoder[l], run);
         if (!run->keep)
             arena_reset(run->arena, layer_mark);
@@ -102,10 +104,10 @@ void decoder_backward(real *dmemory, struct weights *grad, real *dhidden, const 
 {
     const struct config *c = net->config;
     int n = acts->in.n, d = c->d_model;
-    size_t mark = arena_mark(run->arena), kv_size = 2 * (size_t)acts->n_source * d;
+    size_t mark = arena_mark(run->arena), kv_size = 2 * (size_t)acts->n_source * (size_t)net->decoder[0].kv;
     real *dy = dhidden, *dx = ARENA_TAKE(run->arena, real, (size_t)n * d),
          *dkv = ARENA_TAKE(run->arena, real, kv_size);
-    memset(dmemory, 0, sizeof(real) * kv_size / 2);
+    memset(dmemory, 0, sizeof(real) * (size_t)acts->n_source * (size_t)d);
     profile_to(run->profile, PROFILE_NORM);
     if (c->pre_norm)
         norm_backward(dy, grad->decoder_norm_w, grad->decoder_norm_b, dy, acts->norm_in, acts->norm_stats,
@@ -133,7 +135,6 @@ void decoder_start(struct decoder_cache *cache, const real *memory, int n_source
                    const struct net *net, const struct run *run)
 {
     const struct config *c = net->config;
-    size_t d = (size_t)c->d_model;
     cache->capacity = capacity;
     cache->width = width;
     cache->position_rows =
@@ -141,7 +142,7 @@ void decoder_start(struct decoder_cache *cache, const real *memory, int n_source
     cache->n_positions = 0;
     for (int l = 0; l < c->decoder_layers; l++) {
         block_cache_init(&cache->self[l], &net->decoder[l], capacity, width, run);
-        cache->cross_kv[l] = ARENA_TAKE(run->arena, real, 2 * (size_t)n_source * d);
+        cache->cross_kv[l] = ARENA_TAKE(run->arena, real, 2 * (size_t)n_source * (size_t)net->decoder[l].kv);
         linear_forward(cache->cross_kv[l], memory, &net->decoder[l].cross_kv, n_source, run);
     }
 }

@@ -34,7 +34,7 @@ struct decoder_cache {
     real *position_rows; /* [capacity, position_width], of which n_positions are computed */
     int n_positions;
     struct block_cache self[CONFIG_MAX_LAYERS];
-    real *cross_kv[CONFIG_MAX_LAYERS]; /* [Ns, 2D] */
+    real *cross_kv[CONFIG_MAX_LAYERS]; /* [Ns, 2 kv] */
 };
 
 /* Takes a cache for `capacity` rows, `width` of them in a step at most, from the run's arena and computes the

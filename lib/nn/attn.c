@@ -1,6 +1,5 @@
 /*
- * attn.c: scaled dot-product attention with several heads (Vaswani et al. 2017, section 3.2), for each
- * segment and head
+ * attn.c: attention with several heads (Vaswani et al. 2017, section 3.2), for each segment and head
  *     P = softmax(scale * Q K^T + B + mask)     O = P V
  * and back, with D = dropout's mask / (1 - p):
  *     dV = (P D)^T dO    dP = (dO V^T) D    dS = scale * P (dP - rowsum(dP P))    dQ = dS K    dK = dS^T Q
@@ -26,10 +25,20 @@ size_t attn_weights_size(const struct attn_segment *segments, int n_segments, in
     return size;
 }
 
-/* Keys that query i of a segment sees: the first so many. */
-static int visible(const struct attn_segment *s, int i)
+struct range { /* of keys: from .. to - 1 */
+    int from, to;
+};
+
+/* Keys that query i of a segment sees. */
+static struct range visible(const struct attn_segment *s, const struct attn *attn, int i)
 {
-    return s->causal ? i + s->n_k - s->n_q + 1 : s->n_k;
+    int own = i + s->n_k - s->n_q; /* the query's own key, in self-attention */
+    struct range seen = { 0, s->causal ? own + 1 : s->n_k };
+    if (attn->window > 0) {
+        seen.from = own > attn->window ? own - attn->window : 0;
+        seen.to = seen.to - own > attn->window + 1 ? own + attn->window + 1 : seen.to;
+    }
+    return seen;
 }
 
 /* Where the biases of query i of a segment stand in attn->bias: that for key 0, and the next ones behind it. */
@@ -39,19 +48,26 @@ static size_t bias_at(const struct attn *attn, int head, const struct attn_segme
     return (size_t)head * (2 * (size_t)attn->bias_reach + 1) + (size_t)(attn->bias_reach - key);
 }
 
+static void clear_unseen(real *row, struct range seen, int n_k)
+{
+    memset(row, 0, sizeof(real) * (size_t)seen.from);
+    memset(row + seen.to, 0, sizeof(real) * (size_t)(n_k - seen.to));
+}
+
 /* Scores of one head to weights, [n_q, n_k], in place. */
 static void weigh(real *p, int head, const struct attn_segment *s, const struct attn *attn,
                   const struct run *run)
 {
     const struct kern *kern = run->kern;
     for (int i = 0; i < s->n_q; i++, p += s->n_k) {
-        int seen = visible(s, i);
+        struct range seen = visible(s, attn, i);
+        int n = seen.to - seen.from;
         if (attn->bias) {
-            kern->scale(p, attn->scale, (size_t)seen);
-            kern->add(p, attn->bias + bias_at(attn, head, s, i), (size_t)seen);
+            kern->scale(p + seen.from, attn->scale, (size_t)n);
+            kern->add(p + seen.from, attn->bias + bias_at(attn, head, s, i) + seen.from, (size_t)n);
         }
-        kern->softmax(p, seen, attn->bias ? 1 : attn->scale);
-        memset(p + seen, 0, sizeof(real) * (size_t)(s->n_k - seen));
+        kern->softmax(p + seen.from, n, attn->bias ? 1 : attn->scale);
+        clear_unseen(p, seen, s->n_k);
     }
 }
 
@@ -61,29 +77,46 @@ static void weigh_backward(real *ds, const real *p, int head, const struct attn_
 {
     const struct kern *kern = run->kern;
     for (int i = 0; i < s->n_q; i++, ds += s->n_k, p += s->n_k) {
-        int seen = visible(s, i);
-        kern->softmax_backward(ds, p, seen, attn->dbias ? 1 : attn->scale);
+        struct range seen = visible(s, attn, i);
+        int n = seen.to - seen.from;
+        kern->softmax_backward(ds + seen.from, p + seen.from, n, attn->dbias ? 1 : attn->scale);
         if (attn->dbias) {
-            kern->add(attn->dbias + bias_at(attn, head, s, i), ds, (size_t)seen);
-            kern->scale(ds, attn->scale, (size_t)seen);
+            kern->add(attn->dbias + bias_at(attn, head, s, i) + seen.from, ds + seen.from, (size_t)n);
+            kern->scale(ds + seen.from, attn->scale, (size_t)n);
         }
-        memset(ds + seen, 0, sizeof(real) * (size_t)(s->n_k - seen));
+        clear_unseen(ds, seen, s->n_k);
     }
 }
 
-/* The rows of one head, one below the other [n_k, K], when they do not lie so that a product can read
- * them. */
-static const real *gather(const struct attn_segment *s, const real *x, int ldx, int dim, int *ld,
+/* The rows of one head from key `first` on, one below the other [n_k - first, K], when they do not lie so that a
+ * product can read them. */
+static const real *gather(const struct attn_segment *s, int first, const real *x, int ldx, int dim, int *ld,
                           const struct run *run)
 {
     *ld = ldx;
     if (!s->k_rows)
-        return x + (size_t)s->k_start * ldx;
-    real *rows = ARENA_TAKE(run->arena, real, (size_t)s->n_k * dim);
-    for (int j = 0; j < s->n_k; j++)
-        memcpy(rows + (size_t)j * dim, x + (size_t)s->k_rows[j] * ldx, sizeof(real) * (size_t)dim);
+        return x + (size_t)(s->k_start + first) * ldx;
+    int n = s->n_k - first;
+    real *rows = ARENA_TAKE(run->arena, real, (size_t)n * dim);
+    for (int j = 0; j < n; j++)
+        memcpy(rows + (size_t)j * dim, x + (size_t)s->k_rows[first + j] * ldx, sizeof(real) * (size_t)dim);
     *ld = dim;
     return rows;
+}
+
+/* Scores of one head, [n_q, n] and n_k apart: of the queries with n keys that lie transposed, kt [K, n]. */
+static void score(real *y, const real *q, int ldq, const real *kt, int n, int head,
+                  const struct attn_segment *s, const struct attn *attn, const struct run *run)
+{
+    int dim = attn->dim;
+    q += (size_t)s->q_start * ldq + head * dim;
+    if (!attn->score) {
+        run->kern->gemm(y, s->n_k, q, ldq, 1, kt, n, s->n_q, n, dim, false);
+        return;
+    }
+    for (int i = 0; i < s->n_q; i++)
+        run->kern->additive(y + (size_t)i * s->n_k, q + (size_t)i * ldq, kt, n, attn->score + head * dim, n,
+                            dim);
 }
 
 static void show_weights(const real *p, int head, const struct attn_segment *s, const struct attn *attn,
@@ -116,17 +149,20 @@ void attn_forward(real *out, real *weights, const real *q, int ldq, const real *
     for (int g = 0; g < n_segments; g++) {
         const struct attn_segment *s = &segments[g];
         size_t area = (size_t)s->n_q * (size_t)s->n_k, mark = arena_mark(run->arena);
-        real *kt = ARENA_TAKE(run->arena, real, (size_t)s->n_k * dim);
+        int first = visible(s, attn, 0).from, n = s->n_k - first; /* none of the queries sees keys before */
+        real *kt = ARENA_TAKE(run->arena, real, (size_t)n * dim);
         real *scratch = ARENA_TAKE(run->arena, real, area);
         real *dropped = drop ? ARENA_TAKE(run->arena, real, area) : NULL;
         for (int h = 0; h < attn->heads; h++) {
             size_t head_mark = arena_mark(run->arena);
             real *p = weights ? weights : scratch;
-            int ld;
-            const real *rows = gather(s, k + h * dim, ldk, dim, &ld, run);
-            kern->transpose(kt, s->n_k, rows, ld, s->n_k, dim);
-            kern->gemm(p, s->n_k, q + (size_t)s->q_start * ldq + h * dim, ldq, 1, kt, s->n_k, s->n_q, s->n_k,
-                       dim, false);
+            int ld, kv = h / attn->share * dim;
+            const real *rows;
+            if (h % attn->share == 0) {
+                rows = gather(s, first, k + kv, ldk, dim, &ld, run);
+                kern->transpose(kt, n, rows, ld, n, dim);
+            }
+            score(p + first, q, ldq, kt, n, h, s, attn, run);
             weigh(p, h, s, attn, run);
             show_weights(p, h, s, attn, run);
             if (weights)
@@ -135,14 +171,41 @@ void attn_forward(real *out, real *weights, const real *q, int ldq, const real *
                 drop_weights(dropped, p, h, s, attn, keys, run);
                 p = dropped;
             }
-            rows = gather(s, v + h * dim, ldv, dim, &ld, run);
-            kern->gemm(out + (size_t)s->q_start * d + h * dim, d, p, s->n_k, 1, rows, ld, s->n_q, dim, s->n_k,
-                       false);
-            profile_product(run->profile, s->n_q, s->n_k, 2.0 * dim);
+            rows = gather(s, first, v + kv, ldv, dim, &ld, run);
+            kern->gemm(out + (size_t)s->q_start * d + h * dim, d, p + first, s->n_k, 1, rows, ld, s->n_q, dim,
+                       n, false);
+            profile_product(run->profile, s->n_q, n, 2.0 * dim);
             arena_reset(run->arena, head_mark);
         }
         arena_reset(run->arena, mark);
     }
+}
+
+/* score's way back for the scores' gradient ds [n_q, n_k]: dq is overwritten, dk added to. The two and q and k begin
+ * with the segment's first row and the head's first column. */
+static void score_backward(real *dq, int lddq, real *dk, int lddk, const real *ds, const real *q, int ldq,
+                           const real *k, int ldk, int head, const struct attn_segment *s,
+                           const struct attn *attn, const struct run *run)
+{
+    const struct kern *kern = run->kern;
+    int dim = attn->dim, n_q = s->n_q, n_k = s->n_k;
+    if (!attn->score) { /* S = Q K^T */
+        kern->gemm(dq, lddq, ds, n_k, 1, k, ldk, n_q, dim, n_k, false);
+        kern->gemm(dk, lddk, ds, 1, n_k, q, ldq, n_k, dim, n_q, true);
+        return;
+    }
+    size_t mark = arena_mark(run->arena), size = (size_t)n_k * dim;
+    real *kt = ARENA_TAKE(run->arena, real, size), *dkt = ARENA_TAKE(run->arena, real, size);
+    real *rows = ARENA_TAKE(run->arena, real, size);
+    kern->transpose(kt, n_k, k, ldk, n_k, dim);
+    memset(dkt, 0, sizeof(real) * size);
+    for (int i = 0; i < n_q; i++) /* s_ij = score . tanh(q_i + k_j) */
+        kern->additive_backward(dq + (size_t)i * lddq, dkt, attn->dscore + head * dim, ds + (size_t)i * n_k,
+                                q + (size_t)i * ldq, kt, n_k, attn->score + head * dim, n_k, dim);
+    kern->transpose(rows, dim, dkt, n_k, dim, n_k);
+    for (int j = 0; j < n_k; j++)
+        kern->add(dk + (size_t)j * lddk, rows + (size_t)j * dim, (size_t)dim);
+    arena_reset(run->arena, mark);
 }
 
 void attn_backward(real *dq, int lddq, real *dk, int lddk, real *dv, int lddv, const real *dout,
@@ -162,27 +225,24 @@ void attn_backward(real *dq, int lddq, real *dk, int lddk, real *dv, int lddv, c
         real *ds = ARENA_TAKE(run->arena, real, area);
         real *dropped = drop ? ARENA_TAKE(run->arena, real, area) : NULL;
         for (int h = 0; h < attn->heads; h++, weights += area) {
-            const real *up = dout + (size_t)s->q_start * d + h * dim;
-            const real *q_rows = q + (size_t)s->q_start * ldq + h * dim,
-                       *k_rows = k + (size_t)s->k_start * ldk + h * dim;
-            const real *p = weights;
+            const real *up = dout + (size_t)s->q_start * d + h * dim, *p = weights;
+            int kv = h / attn->share * dim;
             if (drop) {
                 drop_weights(dropped, p, h, s, attn, keys, run);
                 p = dropped;
             }
             /* O = (P D) V */
-            kern->gemm(dv + (size_t)s->k_start * lddv + h * dim, lddv, p, 1, n_k, up, d, n_k, dim, n_q, true);
-            kern->transpose(vt, n_k, v + (size_t)s->k_start * ldv + h * dim, ldv, n_k, dim);
+            kern->gemm(dv + (size_t)s->k_start * lddv + kv, lddv, p, 1, n_k, up, d, n_k, dim, n_q, true);
+            kern->transpose(vt, n_k, v + (size_t)s->k_start * ldv + kv, ldv, n_k, dim);
             kern->gemm(ds, n_k, up, d, 1, vt, n_k, n_q, n_k, dim, false);
             if (drop)
                 drop_weights(ds, ds, h, s, attn, keys, run);
             /* P = softmax(scale * S + B) */
             weigh_backward(ds, weights, h, s, attn, run);
-            /* S = Q K^T */
-            kern->gemm(dq + (size_t)s->q_start * lddq + h * dim, lddq, ds, n_k, 1, k_rows, ldk, n_q, dim, n_k,
-                       false);
-            kern->gemm(dk + (size_t)s->k_start * lddk + h * dim, lddk, ds, 1, n_k, q_rows, ldq, n_k, dim, n_q,
-                       true);
+            score_backward(dq + (size_t)s->q_start * lddq + h * dim, lddq,
+                           dk + (size_t)s->k_start * lddk + kv, lddk, ds,
+                           q + (size_t)s->q_start * ldq + h * dim, ldq, k + (size_t)s->k_start * ldk + kv,
+                           ldk, h, s, attn, run);
             profile_product(run->profile, n_q, n_k, 4.0 * dim);
         }
         arena_reset(run->arena, mark);

@@ -1,9 +1,11 @@
 /*
  * attn.h: scaled dot-product attention with several heads (Vaswani et al. 2017, section 3.2):
  *     out_h = softmax(scale * q_h k_h^T + bias_h + mask) v_h
+ * or additive (Bahdanau et al. 2015), with scores score_h . tanh(q_h + k_h) for each query and key.
  * One call serves the encoder, the causal decoder, cross-attention and a decoding step against a cache: the
  * caller lists segments, each saying which query rows look at which key rows. Rows hold the heads side by
- * side, K columns each.
+ * side, K columns each; those of keys and values may have fewer heads, each of them for `share` heads of queries
+ * (Ainslie et al. 2023).
  */
 #ifndef TFM_NN_ATTN_H
 #define TFM_NN_ATTN_H
@@ -19,7 +21,11 @@ struct attn_segment {
 
 struct attn {
     int heads, dim;       /* H and K = D / H */
+    int share;            /* heads of queries to one of keys and values: divides H */
+    int window;           /* self-attention: a query sees so many keys to each side; 0: all */
     real scale;           /* usually 1 / sqrt(K) */
+    const real *score;    /* additive: [H, K]; else NULL */
+    real *dscore;         /* attn_backward adds its gradient here */
     real dropout;         /* of the weights */
     int place;            /* for dropout keys */
     const char *prefix;   /* for the tap: "encoder.layers" ... */

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Variants of positions: each is trained, learns, is exported, translated with in any batch and on any processor, and
+# Variants of positions and attention: each is trained, learns, is exported, translated with in any batch and on any processor, and
 # looked into; a training goes on with the same and with no other.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/lib.sh
@@ -48,6 +48,24 @@ variant alibi --positions alibi
 described 'positions  *alibi'
 variant relative --positions relative
 described 'model.encoder.relative_attention_bias.weight  *32 x 4'
+variant multi-query --kv-heads 1
+described 'attention heads  *4 of width 8, 1 of keys and values'
+described 'model.decoder.layers.0.encoder_attn.k_proj.weight  *8 x 32'
+variant unscaled --attention-scale none --heads 32 --kv-heads 8
+described 'attention scores  *dot products, not scaled'
+variant window --attention-window 2 --positions alibi
+described 'self-attention  *sees 2 pieces to each side'
+variant additive --attention additive
+described 'attention scores  *additive'
+described 'model.encoder.layers.0.self_attn.score_proj.weight  *4 x 8'
+
+# Nothing of another piece than those in the window is looked at.
+"$tfm" inspect attention -m "$dir/window" --part encoder --format tsv "the dog sees the house. the cat likes a man." \
+    >"$dir/weights"
+far=$(awk -F '\t' 'NR > 1 && ($3 - $5 > 2 || $5 - $3 > 2) { n++; sum += $7 } END { print (n > 0), sum + 0 }' "$dir/weights")
+is "window: weights outside are 0" "$far" "1 0"
+"$tfm" train -t "$en" "$dir/toy/de" -m "$dir/full" --dim-model 32 --heads 4 --kv-heads 4 --vocab-size 200 --after 1u --quiet
+check "as many heads of keys as of queries need no field" sh -c "! grep num_key_value_heads '$dir/full/config.json'"
 
 # ---- lines longer than any in training ----
 
@@ -67,6 +85,11 @@ has "rope: and says so" "$dir/err" 'its positions are "rope"'
 
 run 2 "RoPE in heads of one column" train "$dir/none" --positions rope --heads 32
 has "is refused" "$dir/err" 'a head is 1 wide'
+
+run 2 "heads that do not divide heads" train "$dir/none" --kv-heads 3
+has "are refused" "$dir/err" '--kv-heads is 3; it can be a number that divides --heads 4'
+run 2 "additive attention without a scale" train "$dir/none" --attention additive --attention-scale none
+has "is refused" "$dir/err" 'there is no scale to leave out'
 
 # ---- stopped and gone on with ----
 

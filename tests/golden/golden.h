@@ -40,13 +40,20 @@ static const struct golden_case golden_cases[] = {
     { "alibi", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false },
     { "relative", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true },
     { "nowhere", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false },
+    { "multi_query", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true },
+    { "window", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false },
+    { "unscaled", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false },
+    { "additive", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true },
+    { "additive_shared", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false },
 };
 
 /* What is unlike the plain Transformer. */
 static const struct golden_variant {
     const char *name; /* of the case */
     enum tfm_positions positions;
-    int max_positions;
+    int max_positions, kv_heads, window;
+    enum tfm_attention_function function;
+    enum tfm_attention_scale scale;
 } golden_variants[] = {
     { .name = "interleaved", .positions = TFM_POSITIONS_INTERLEAVED },
     { .name = "learned", .positions = TFM_POSITIONS_LEARNED, .max_positions = 5 },
@@ -54,6 +61,15 @@ static const struct golden_variant {
     { .name = "alibi", .positions = TFM_POSITIONS_ALIBI },
     { .name = "relative", .positions = TFM_POSITIONS_RELATIVE },
     { .name = "nowhere", .positions = TFM_POSITIONS_NONE },
+    { .name = "multi_query", .kv_heads = 1 },
+    { .name = "window", .window = 2, .positions = TFM_POSITIONS_RELATIVE },
+    { .name = "unscaled", .scale = TFM_SCALE_NONE, .positions = TFM_POSITIONS_ROPE, .kv_heads = 1 },
+    { .name = "additive", .function = TFM_ATTENTION_ADDITIVE },
+    { .name = "additive_shared",
+      .function = TFM_ATTENTION_ADDITIVE,
+      .kv_heads = 1,
+      .window = 1,
+      .positions = TFM_POSITIONS_ALIBI },
 };
 
 /* ---- the values of a file ---- */
@@ -215,7 +231,8 @@ static struct config golden_config(const struct golden_case *c)
         .encoder_layers = 2, .decoder_layers = 2, .d_model = 8, .heads = 2, .ffn_dim = 12,
         .activation = ACT_RELU, .pre_norm = c->pre_norm, .norm_epsilon = 1e-5, .scale_embedding = true,
         .source_vocab_size = c->n_source, .vocab_size = 13, .tie = c->tie, .decoder_cell = c->cell,
-        .positions = v->positions, .max_positions = v->max_positions,
+        .positions = v->positions, .max_positions = v->max_positions, .kv_heads = v->kv_heads,
+        .attention_window = v->window, .attention_function = v->function, .attention_scale = v->scale,
         .eos_token_id = 0, .unk_token_id = 1, .decoder_start_token_id = c->start,
         .dropout = 0.1, .attention_dropout = 0.1, .activation_dropout = 0.1, /* must take no part */
     };

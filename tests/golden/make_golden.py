@@ -35,6 +35,12 @@ CONFIGS = [
     ("alibi", True, "all", False, 13, 13, 0, False, {"positions": "alibi"}),
     ("relative", False, "all", False, 13, 13, 0, True, {"positions": "relative"}),
     ("nowhere", True, "all", False, 13, 13, 0, False, {"positions": "none"}),
+    ("multi_query", False, "all", False, 13, 13, 0, True, {"kv_heads": 1}),
+    ("window", True, "all", False, 13, 13, 0, False, {"window": 2, "positions": "relative"}),
+    ("unscaled", False, "all", False, 13, 13, 0, False, {"scaled": False, "positions": "rope", "kv_heads": 1}),
+    ("additive", True, "all", False, 13, 13, 0, True, {"additive": True}),
+    ("additive_shared", False, "all", False, 13, 13, 0, False,
+     {"additive": True, "kv_heads": 1, "window": 1, "positions": "alibi"}),
 ]
 
 SOURCE = [[3, 7, 5, 10, EOS], [9, EOS], [4, 4, 8, 2, 6, 1, EOS]]
@@ -72,8 +78,11 @@ def list_params(pre_norm, tie, ssru, n_source, n_target, variant):
                     params.append((f"model.decoder.layers.{layer}.ssru_layer_norm.bias", (D,)))
                     continue
                 for matrix in ("q_proj", "k_proj", "v_proj", "out_proj"):
-                    params.append((f"model.{side}.layers.{layer}.{attention}.{matrix}.weight", (D, D)))
-                    params.append((f"model.{side}.layers.{layer}.{attention}.{matrix}.bias", (D,)))
+                    rows = D // H * variant.get("kv_heads", H) if matrix in ("k_proj", "v_proj") else D
+                    params.append((f"model.{side}.layers.{layer}.{attention}.{matrix}.weight", (rows, D)))
+                    params.append((f"model.{side}.layers.{layer}.{attention}.{matrix}.bias", (rows,)))
+                if variant.get("additive"):
+                    params.append((f"model.{side}.layers.{layer}.{attention}.score_proj.weight", (H, D // H)))
                 params.append((f"model.{side}.layers.{layer}.{attention}_layer_norm.weight", (D,)))
                 params.append((f"model.{side}.layers.{layer}.{attention}_layer_norm.bias", (D,)))
             params.append((f"model.{side}.layers.{layer}.fc1.weight", (F, D)))
@@ -185,16 +194,25 @@ def attention(x, memory, mask, w, name, variant):
     """mask [B, 1 or queries, keys] is True where a query may look."""
     is_self = name.endswith("self_attn")
     q, k, v = (linear(y, w, f"{name}.{m}_proj") for y, m in ((x, "q"), (memory, "k"), (memory, "v")))
+    if is_self and "window" in variant:
+        place = torch.arange(x.shape[1])
+        distance = (place[:, None] - place[None, :]).abs()
+        mask = (mask & (distance <= variant["window"])) | (distance == 0)  # padding must see something, too
     heads = []
     for h in range(H):
         part = slice(h * D // H, (h + 1) * D // H)
-        q_h, k_h = q[:, :, part], k[:, :, part]
+        kv = h * variant.get("kv_heads", H) // H
+        kv_part = slice(kv * D // H, (kv + 1) * D // H)
+        q_h, k_h = q[:, :, part], k[:, :, kv_part]
         if is_self and variant.get("positions") == "rope":
             q_h, k_h = turn(q_h), turn(k_h)
-        scores = q_h @ k_h.transpose(1, 2) / math.sqrt(D // H)
+        if variant.get("additive"):
+            scores = torch.tanh(q_h[:, :, None] + k_h[:, None]) @ w[f"{name}.score_proj.weight"][h]
+        else:
+            scores = q_h @ k_h.transpose(1, 2) / (math.sqrt(D // H) if variant.get("scaled", True) else 1)
         if is_self:
             scores = scores + bias(h, x.shape[1], x.shape[1], w, name.split(".")[1], variant)
-        heads.append(torch.softmax(scores.masked_fill(~mask, -math.inf), dim=-1) @ v[:, :, part])
+        heads.append(torch.softmax(scores.masked_fill(~mask, -math.inf), dim=-1) @ v[:, :, kv_part])
     return linear(torch.cat(heads, dim=-1), w, f"{name}.out_proj")
 
 

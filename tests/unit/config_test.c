@@ -107,10 +107,36 @@ static void test_round_trip(void)
     CHECK(config_write(&config, NULL, path, &err) == TFM_OK && read_config(&found, path, &err) == TFM_OK &&
               found.positions == TFM_POSITIONS_LEARNED && found.max_positions == 99,
           "learned positions are kept");
+    CHECK_INT(found.kv_heads * 100 + found.attention_window, 0, "what came late is as it was before");
+    config.dropout = config.attention_dropout = 0;
+    config.kv_heads = 2;
+    config.attention_window = 5;
+    config.attention_function = TFM_ATTENTION_ADDITIVE;
+    CHECK(config_write(&config, NULL, path, &err) == TFM_OK && read_config(&found, path, &err) == TFM_OK &&
+              found.kv_heads == 2 && found.attention_window == 5 &&
+              found.attention_function == TFM_ATTENTION_ADDITIVE &&
+              config_difference(&config, &found) == NULL,
+          "variants of attention are kept");
+    config.attention_scale = TFM_SCALE_NONE;
+    CHECK(config_check(&config, path, &err) == TFM_EFORMAT &&
+              strstr(err.message, "no scale to leave out") != NULL,
+          "additive attention has no scale: %s", err.message);
+    config.attention_scale = TFM_SCALE_SQRT;
+    config.positions = TFM_POSITIONS_ROPE;
+    CHECK(config_check(&config, path, &err) == TFM_EFORMAT && strstr(err.message, "by dot products") != NULL,
+          "nor anything to turn: %s", err.message);
+    config.attention_function = TFM_ATTENTION_DOT;
+    config.positions = TFM_POSITIONS_LEARNED;
     config.max_positions = 98;
-    CHECK_STR(config_difference(&config, &found), "max_position_embeddings", "their number is a difference");
+    config.kv_heads = 4;
+    CHECK_STR(config_difference(&config, &found), "num_key_value_heads",
+              "another number of heads is a difference");
+    config.kv_heads = 2;
+    found.attention_function = TFM_ATTENTION_DOT;
+    CHECK_STR(config_difference(&config, &found), "max_position_embeddings", "as is one of positions");
     config.positions = TFM_POSITIONS_ROPE;
     config.heads = config.d_model;
+    config.kv_heads = 0;
     CHECK(config_check(&config, path, &err) == TFM_EFORMAT && strstr(err.message, "a head is 1 wide") != NULL,
           "RoPE needs pairs of columns: %s", err.message);
 }
@@ -154,6 +180,13 @@ static void test_fields(void)
         { "positions", "\"rotary\"", "\"sinusoidal\"" },
         { "positions", NULL, "positions" },
         { "positions", "\"learned\"", "positions is \"learned\", which needs max_position_embeddings" },
+        { "num_key_value_heads", "3",
+          "num_key_value_heads is 3, which does not divide the 8 attention heads" },
+        { "num_key_value_heads", "16", "num_key_value_heads is 16" },
+        { "num_key_value_heads", "0", "num_key_value_heads" },
+        { "attention_function", "\"max\"", "knows \"dot\", \"additive\"" },
+        { "attention_scale", "2", "attention_scale" },
+        { "attention_window", "0", "attention_window" },
         { "max_position_embeddings", "0", "max_position_embeddings" },
         { "max_position_embeddings", "70000", "max_position_embeddings" },
         { "activation_function", "\"swish\"", "activation_function is \"swish\"" },

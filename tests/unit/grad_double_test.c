@@ -1,7 +1,8 @@
 /*
  * grad_double_test.c: every gradient of whole small models against central differences, in double:
  *     dL/dw ~ (L(w + e) - L(w - e)) / 2e
- * post-norm and pre-norm, every way to tie embeddings, self-attention and SSRU, every kind of positions, without dropout and with all three kinds of it
+ * post-norm and pre-norm, every way to tie embeddings, self-attention and SSRU, every kind of positions and of
+ * attention, without dropout and with all three kinds of it
  * (dropout is a function of its keys, so the loss stays a smooth function of the weights), and with R-Drop,
  * whose divergence is no constant of either pass. A fixed tolerance
  * of 1e-6 relative to the largest gradient of the tensor.
@@ -84,12 +85,16 @@ static void check_model(const char *name, bool pre_norm, enum tfm_tie tie, enum 
         .config = { .encoder_layers = 2,
                     .decoder_layers = 2,
                     .d_model = 8,
-                    .heads = 2,
+                    .heads = variant.heads > 0 ? variant.heads : 2,
                     .ffn_dim = 12,
                     .pre_norm = pre_norm,
                     .decoder_cell = cell,
                     .positions = variant.positions,
                     .max_positions = variant.max_positions,
+                    .kv_heads = variant.kv_heads,
+                    .attention_function = variant.attention_function,
+                    .attention_scale = variant.attention_scale,
+                    .attention_window = variant.attention_window,
                     .norm_epsilon = 1e-5,
                     .scale_embedding = true,
                     .source_vocab_size = tie == TFM_TIE_ALL ? 13 : 11,
@@ -151,9 +156,37 @@ static void check_positions(void)
     variant = (struct config){ 0 };
 }
 
+static void check_attention(void)
+{
+    for (int dropout = 0; dropout <= 1; dropout++) {
+        variant = (struct config){ .heads = 8 };
+        check_model("heads of one column", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout, 0);
+        variant = (struct config){ .heads = 1 };
+        check_model("one head", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout, 0);
+        variant = (struct config){ .heads = 4, .kv_heads = 2, .positions = TFM_POSITIONS_ROPE };
+        check_model("grouped queries with RoPE", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout, 0);
+        variant = (struct config){ .kv_heads = 1, .attention_scale = TFM_SCALE_NONE };
+        check_model("multi-query attention without scale", false, TFM_TIE_NONE, TFM_CELL_ATTENTION, dropout,
+                    0);
+        variant = (struct config){ .attention_window = 1, .positions = TFM_POSITIONS_RELATIVE };
+        check_model("a window with relative biases", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout, 0);
+        variant = (struct config){ .attention_function = TFM_ATTENTION_ADDITIVE };
+        check_model("additive attention", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout, 0);
+        variant.heads = 4;
+        variant.kv_heads = 2;
+        variant.attention_window = 2;
+        variant.positions = TFM_POSITIONS_RELATIVE;
+        check_model("additive attention, grouped, relative", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout,
+                    0);
+        check_model("additive attention with SSRU", true, TFM_TIE_ALL, TFM_CELL_SSRU, dropout, 0);
+    }
+    variant = (struct config){ 0 };
+}
+
 int main(void)
 {
     check_positions();
+    check_attention();
     check_model("post-norm, tied", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, false, 0);
     check_model("pre-norm, tied", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, false, 0);
     check_model("post-norm, target tied", false, TFM_TIE_TARGET, TFM_CELL_ATTENTION, false, 0);

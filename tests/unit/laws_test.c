@@ -451,6 +451,18 @@ int main(void)
         { "RoPE", { .eos_bias = 2.5f, .seed = 9, .positions = TFM_POSITIONS_ROPE } },
         { "ALiBi", { .eos_bias = 2.5f, .seed = 10, .positions = TFM_POSITIONS_ALIBI, .pre_norm = true } },
         { "relative biases", { .eos_bias = 2.5f, .seed = 11, .positions = TFM_POSITIONS_RELATIVE } },
+        { "one head", { .eos_bias = 2.5f, .seed = 13, .heads = 1 } },
+        { "heads of one column", { .eos_bias = 2.5f, .seed = 14, .heads = 24, .pre_norm = true } },
+        { "multi-query attention, not scaled",
+          { .eos_bias = 2.5f, .seed = 15, .kv_heads = 1, .scale = TFM_SCALE_NONE, .pre_norm = true } },
+        { "grouped queries, RoPE, a window",
+          { .eos_bias = 2.5f, .seed = 16, .heads = 6, .kv_heads = 2, .positions = TFM_POSITIONS_ROPE, .window = 3 } },
+        { "a window, ALiBi",
+          { .eos_bias = 2.5f, .seed = 17, .positions = TFM_POSITIONS_ALIBI, .window = 2, .pre_norm = true } },
+        { "additive attention", { .eos_bias = 2.5f, .seed = 18, .function = TFM_ATTENTION_ADDITIVE } },
+        { "additive attention, grouped, relative, a window",
+          { .eos_bias = 2.5f, .seed = 19, .heads = 6, .kv_heads = 3, .function = TFM_ATTENTION_ADDITIVE,
+            .positions = TFM_POSITIONS_RELATIVE, .window = 4, .pre_norm = true } },
         { "no positions", { .eos_bias = 2.5f, .seed = 12, .positions = TFM_POSITIONS_NONE, .pre_norm = true } },
     };
     /* clang-format on */

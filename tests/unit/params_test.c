@@ -101,6 +101,20 @@ static void test_table(void)
           "SSRU: no biases in the decoder");
     params_release(&params);
 
+    config = tiny_config(TFM_TIE_ALL, true);
+    config.kv_heads = 2;
+    config.attention_function = TFM_ATTENTION_ADDITIVE;
+    params_list(&params, &config, &err);
+    check_table(&params, "additive attention with grouped queries");
+    check_shape(&params, "model.encoder.layers.1.self_attn.q_proj.weight", 128, 128);
+    check_shape(&params, "model.encoder.layers.1.self_attn.k_proj.weight", 64, 128);
+    check_shape(&params, "model.encoder.layers.1.self_attn.v_proj.bias", 1, 64);
+    check_shape(&params, "model.encoder.layers.1.self_attn.score_proj.weight", 4, 32);
+    check_shape(&params, "model.decoder.layers.1.encoder_attn.v_proj.weight", 64, 128);
+    check_shape(&params, "model.decoder.layers.1.encoder_attn.k_proj.bias", 1, 64);
+    check_shape(&params, "model.decoder.layers.1.encoder_attn.score_proj.weight", 4, 32);
+    params_release(&params);
+
     config = tiny_config(TFM_TIE_NONE, false);
     params_list(&params, &config, &err);
     check_shape(&params, "model.encoder.embed_tokens.weight", 90, 128);
