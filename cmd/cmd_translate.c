@@ -24,6 +24,7 @@ struct translate_args {
     const char *sampling[2]; /* how, and a number */
     const char *alignment;
     unsigned format, input_format, alignment_of, precision;
+    int max_positions;
     int n_best; /* -1: not given; 0: as many as the beam holds */
 };
 
@@ -114,6 +115,9 @@ static const struct option_spec options[] = {
     { .name = "precision", FIELD(precision), .argument = "auto|fp32|int8",
       .help = "multiply in floats, or in whole numbers of 8 bits: about twice as fast, and nearly the same; "
               "auto is what the model holds" },
+    { .name = "max-positions", FIELD(max_positions), .argument = "N", .min = 0, .max = 65536,
+      .standard = "0, as trained",
+      .help = "stretch or squeeze learned positions to N, for lines that are longer than any in training" },
     { .name = "cpu", FIELD(cpu), .argument = "TIER", .standard = "auto", .help = OPTION_CPU_HELP },
     OPTION_HELP_ENTRY,
 };
@@ -291,11 +295,13 @@ static int open_and_translate(const struct work *work)
     const struct translate_args *args = work->args;
     static const enum tfm_precision precisions[] = { TFM_PRECISION_KEEP, TFM_PRECISION_FP32,
                                                      TFM_PRECISION_INT8 };
+    struct tfm_open_options open = { .precision = precisions[args->precision],
+                                     .max_positions = args->max_positions };
     int status = models_read_weights(&models, &table, &args->model, args->model_weights);
     if (status != OPTIONS_GO_ON)
         return status;
     if ((args->cpu != NULL && tfm_set_cpu(args->cpu, &err) != TFM_OK) ||
-        models_open(&models, &args->model, precisions[args->precision], &err) != TFM_OK)
+        models_open(&models, &args->model, &open, &err) != TFM_OK)
         status = cmd_failed(COMMAND, &err);
     for (int i = 0; i < models.n && status == OPTIONS_GO_ON && args->style.verbose; i++)
         fprintf(stderr, COMMAND ": model %s in %s, %s kernels\n", tfm_model_folder(models.list[i]),

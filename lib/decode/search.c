@@ -85,14 +85,15 @@ static size_t scratch_of(const struct search_options *options, const struct net 
     const struct config *c = net->config;
     size_t d = (size_t)c->d_model, source = (size_t)n_pieces + 1;
     size_t limit = (size_t)search_limit(options, n_pieces, n_forced), beam = (size_t)options->beam_size;
-    size_t cache =
-        beam * limit * d +
-        (size_t)c->decoder_layers * (block_cache_size(&net->decoder[0], beam * limit, beam) + source * 2 * d);
+    size_t cache = beam * limit * d +
+                   (size_t)c->decoder_layers * (block_cache_size(&net->decoder[0], beam * limit, beam) +
+                                                source * 2 * (size_t)net->decoder[0].kv);
     /* A layer takes about 15 rows of D and one of F (with a gate three) for each token, and for each query the weights
      * of one head. */
     size_t ffn = (1 + (size_t)activation_width(c->activation)) * (size_t)c->ffn_dim;
     size_t rows = (source + beam) * (24 * d + ffn);
     size_t attention = source * (source + 3 * d) + beam * (limit + source) * (1 + d);
+    attention += 2 * (size_t)c->heads * (source + limit); /* biases of distances */
     size_t lists = sizeof(int) * (4 * source + 2 * beam * (limit + 16)) +
                    beam * (sizeof(struct attn_segment) + sizeof(struct candidate_row) +
                            beam * sizeof(struct beam_candidate));

@@ -113,13 +113,25 @@ static void text_architecture(FILE *out, const struct config *c, const json_t *c
     fprintf(out, "  past in decoder     %s\n",
             c->decoder_cell == TFM_CELL_SSRU ? "SSRU, a recurrent unit in place of self-attention"
                                              : "self-attention");
-    fprintf(out, "  attention heads     %d of width %d\n", c->heads, c->d_model / c->heads);
+    fprintf(out, "  attention heads     %d of width %d", c->heads, c->d_model / c->heads);
+    if (config_kv_heads(c) < c->heads)
+        fprintf(out, ", %d of keys and values", config_kv_heads(c));
+    fprintf(out, "\n");
+    if (c->attention_window > 0)
+        fprintf(out, "  self-attention      sees %d pieces to each side\n", c->attention_window);
+    if (c->attention_function == TFM_ATTENTION_ADDITIVE)
+        fprintf(out, "  attention scores    additive: v . tanh(query + key)\n");
+    else if (c->attention_scale == TFM_SCALE_NONE)
+        fprintf(out, "  attention scores    dot products, not scaled\n");
     fprintf(out, "  feed-forward width  %d, %s\n", c->ffn_dim, config_text(config, "activation_function"));
     fprintf(out, "  %-18s  %s each sublayer, epsilon %g\n", c->norm == TFM_RMS_NORM ? "RMS norm" : "layer norm",
             c->pre_norm ? "pre-norm: before" : "post-norm: behind", c->norm_epsilon);
     fprintf(out, "  embeddings          %s%s\n", ties[c->tie],
             c->scale_embedding ? ", times the square root of the width" : "");
-    fprintf(out, "  positions           %s\n", config_text(config, "positions"));
+    fprintf(out, "  positions           %s", config_text(config, "positions"));
+    if (c->max_positions > 0)
+        fprintf(out, ", %d a side", c->max_positions);
+    fprintf(out, "\n");
     fprintf(out, "  dropout             %g, of attention %g, of activations %g (in training)\n", c->dropout,
             c->attention_dropout, c->activation_dropout);
     if (c->encoder_layerdrop > 0 || c->decoder_layerdrop > 0)

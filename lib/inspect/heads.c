@@ -43,14 +43,19 @@ int heads_count(const struct config *c)
 static void add_row(struct sums *sums, const real *p, int n, int query, enum tfm_part part)
 {
     double entropy = 0, distance = 0;
+    int n_seen = 0; /* a softmax's weights are not 0, but for keys outside a window */
     for (int k = 0; k < n; k++) {
-        if (p[k] > 0)
+        if (p[k] > 0) {
             entropy -= p[k] * log((double)p[k]);
+            n_seen++;
+        }
         distance += p[k] * abs(query - k);
     }
+    if (n_seen < 2)
+        return;
     sums->rows++;
     sums->entropy += entropy;
-    sums->relative += entropy / log(n);
+    sums->relative += entropy / log(n_seen);
     sums->distance += distance;
     sums->on_end += part != TFM_DECODER ? p[n - 1] : 0;
     sums->on_first += p[0];

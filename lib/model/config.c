@@ -43,9 +43,25 @@ _Static_assert(sizeof(enum tfm_activation) == sizeof(int), "an enumeration is an
 _Static_assert(sizeof(enum tfm_norm) == sizeof(int), "an enumeration is an int");
 _Static_assert(sizeof(enum tfm_init) == sizeof(int), "an enumeration is an int");
 _Static_assert(sizeof(enum tfm_cell) == sizeof(int), "an enumeration is an int");
+_Static_assert(sizeof(enum tfm_attention_function) == sizeof(int), "an enumeration is an int");
+_Static_assert(sizeof(enum tfm_attention_scale) == sizeof(int), "an enumeration is an int");
+_Static_assert(sizeof(enum tfm_positions) == sizeof(int), "an enumeration is an int");
 
 static const struct choice architectures[] = { { "encoder-decoder", 0 }, { NULL, 0 } };
-static const struct choice positions[] = { { "sinusoidal", 0 }, { NULL, 0 } };
+static const struct choice functions[] = { { "dot", TFM_ATTENTION_DOT },
+                                           { "additive", TFM_ATTENTION_ADDITIVE },
+                                           { NULL, 0 } };
+static const struct choice scales[] = { { "sqrt", TFM_SCALE_SQRT },
+                                        { "none", TFM_SCALE_NONE },
+                                        { NULL, 0 } };
+static const struct choice positions[] = { { "sinusoidal", TFM_POSITIONS_HALVES },
+                                           { "interleaved", TFM_POSITIONS_INTERLEAVED },
+                                           { "learned", TFM_POSITIONS_LEARNED },
+                                           { "rope", TFM_POSITIONS_ROPE },
+                                           { "alibi", TFM_POSITIONS_ALIBI },
+                                           { "relative", TFM_POSITIONS_RELATIVE },
+                                           { "none", TFM_POSITIONS_NONE },
+                                           { NULL, 0 } };
 /* Where two names have a value, the first is written. */
 static const struct choice activations[] = { { "relu", TFM_ACTIVATION_RELU },
                                              { "gelu", TFM_ACTIVATION_GELU },
@@ -66,7 +82,7 @@ static const struct choice ties[] = {
     { "all", TFM_TIE_ALL }, { "target", TFM_TIE_TARGET }, { "none", TFM_TIE_NONE }, { NULL, 0 }
 };
 
-#define MAX_DIM     65536
+#define MAX_DIM     CONFIG_MAX_DIM
 #define MAX_VOCAB   16777216
 #define MAX_DROPOUT 0.99
 
@@ -85,6 +101,10 @@ static const struct choice ties[] = {
 #define INT(name, member, min, max)                                             \
     {                                                                           \
         name, FIELD_INT, offsetof(struct config, member), min, max, NULL, false \
+    }
+#define LATE_INT(name, member, min, max)                                       \
+    {                                                                          \
+        name, FIELD_INT, offsetof(struct config, member), min, max, NULL, true \
     }
 #define REAL(name, member, min, max)                                             \
     {                                                                            \
@@ -106,6 +126,10 @@ static const struct field fields[] = {
     INT("decoder_layers", decoder_layers, 1, CONFIG_MAX_LAYERS),
     INT("encoder_attention_heads", heads, 1, MAX_DIM),
     INT("decoder_attention_heads", heads, 1, MAX_DIM),
+    LATE_INT("num_key_value_heads", kv_heads, 1, MAX_DIM),
+    LATE_CHOICE("attention_function", attention_function, functions),
+    LATE_CHOICE("attention_scale", attention_scale, scales),
+    LATE_INT("attention_window", attention_window, 1, 1000000),
     INT("encoder_ffn_dim", ffn_dim, 1, MAX_DIM),
     INT("decoder_ffn_dim", ffn_dim, 1, MAX_DIM),
     CHOICE("activation_function", activation, activations),
@@ -114,7 +138,8 @@ static const struct field fields[] = {
     LATE_CHOICE("decoder_cell", decoder_cell, cells),
     REAL("layer_norm_eps", norm_epsilon, 1e-12, 0.1),
     BOOL("scale_embedding", scale_embedding),
-    FIXED("positions", positions),
+    CHOICE("positions", positions, positions),
+    LATE_INT("max_position_embeddings", max_positions, 1, MAX_DIM),
     INT("source_vocab_size", source_vocab_size, 2, MAX_VOCAB),
     INT("vocab_size", vocab_size, 2, MAX_VOCAB),
     CHOICE("tie_embeddings", tie, ties),
@@ -285,10 +310,47 @@ static enum tfm_status check_limits(struct config *config, const char *path, str
         if (f->kind != FIELD_INT && f->kind != FIELD_REAL)
             continue;
         double value = f->kind == FIELD_INT ? *int_at(config, f) : *real_at(config, f);
+        if (f->is_late && value == 0)
+            continue;
         if (!(value >= f->min && value <= f->max))
             return err_set(err, TFM_EFORMAT, "%s: %s is %.10g and should be from %.10g to %.10g", path,
                            f->name, value, f->min, f->max);
     }
+    return TFM_OK;
+}
+
+static enum tfm_status check_attention(const struct config *c, const char *path, struct tfm_error *err)
+{
+    if (c->heads % config_kv_heads(c) != 0)
+        return err_set(err, TFM_EFORMAT,
+                       "%s: num_key_value_heads is %d, which does not divide the %d attention heads evenly", path,
+                       c->kv_heads, c->heads);
+    if (c->attention_function != TFM_ATTENTION_ADDITIVE)
+        return TFM_OK;
+    if (c->attention_scale != TFM_SCALE_SQRT)
+        return err_set(err, TFM_EFORMAT,
+                       "%s: attention_scale is \"none\", but there is no scale to leave out: attention_function is "
+                       "\"additive\"",
+                       path);
+    if (c->positions == TFM_POSITIONS_ROPE)
+        return err_set(err, TFM_EFORMAT,
+                       "%s: positions is \"rope\", which tells distances by dot products, but attention_function "
+                       "is \"additive\"",
+                       path);
+    return TFM_OK;
+}
+
+static enum tfm_status check_positions(const struct config *c, const char *path, struct tfm_error *err)
+{
+    if (c->positions == TFM_POSITIONS_LEARNED && c->max_positions == 0)
+        return err_set(err, TFM_EFORMAT,
+                       "%s: positions is \"learned\", which needs max_position_embeddings: the rows of the tables",
+                       path);
+    if (c->positions == TFM_POSITIONS_ROPE && c->d_model / c->heads % 2 != 0)
+        return err_set(err, TFM_EFORMAT,
+                       "%s: positions is \"rope\", which turns pairs of columns, but a head is %d wide (d_model "
+                       "is %d, with %d heads)",
+                       path, c->d_model / c->heads, c->d_model, c->heads);
     return TFM_OK;
 }
 
@@ -303,6 +365,8 @@ enum tfm_status config_check(const struct config *config, const char *path, stru
     if (c.d_model % c.heads != 0)
         return err_set(err, TFM_EFORMAT, "%s: d_model is %d, which %d attention heads do not divide evenly",
                        path, c.d_model, c.heads);
+    TRY(check_attention(&c, path, err));
+    TRY(check_positions(&c, path, err));
     if (c.tie == TFM_TIE_ALL && c.source_vocab_size != c.vocab_size)
         return err_set(err, TFM_EFORMAT,
                        "%s: tie_embeddings is \"all\", which needs one vocabulary for both sides, but "
@@ -397,6 +461,11 @@ static bool same_value(struct config *a, struct config *b, const struct field *f
     case FIELD_BOOL: return *bool_at(a, field) == *bool_at(b, field);
     }
     return false;
+}
+
+const char *config_positions(enum tfm_positions kind)
+{
+    return choice_name(positions, (int)kind);
 }
 
 const char *config_difference(const struct config *a, const struct config *b)

@@ -10,15 +10,22 @@
 
 #define CONFIG_FORMAT_VERSION 1
 #define CONFIG_MAX_LAYERS     64
+#define CONFIG_MAX_DIM        65536
 
 struct config {
     int encoder_layers, decoder_layers;
-    int d_model;                       /* D */
-    int heads;                         /* H, divides D */
+    int d_model;                                    /* D */
+    int heads;                                      /* H, divides D */
+    int kv_heads;                                   /* num_key_value_heads, divides H; 0: H */
+    enum tfm_attention_function attention_function; /* "dot" or "additive" */
+    enum tfm_attention_scale attention_scale;       /* "sqrt" or "none" */
+    int attention_window;              /* pieces to each side that self-attention sees; 0: all */
     int ffn_dim;                       /* F */
     enum tfm_activation activation;    /* activation_function */
     enum tfm_norm norm;                /* normalization: "layer" or "rms" */
     bool pre_norm;                     /* normalize_before */
+    enum tfm_positions positions;      /* positions */
+    int max_positions;                 /* max_position_embeddings: rows of a table of learned positions */
     enum tfm_cell decoder_cell;        /* "attention" or "ssru" in place of the decoder's self-attention */
     double norm_epsilon;               /* layer_norm_eps */
     bool scale_embedding;              /* embeddings times sqrt(D) */
@@ -30,6 +37,11 @@ struct config {
     enum tfm_init init;                                    /* initialization, as trained */
 };
 
+static inline int config_kv_heads(const struct config *c)
+{
+    return c->kv_heads > 0 ? c->kv_heads : c->heads;
+}
+
 /* Checks the limits of each field and what no single field can tell: heads divide d_model, ids lie inside the
  * vocabulary, tying is possible. `path` names the file, or whatever the config was made from, in messages. */
 enum tfm_status config_check(const struct config *config, const char *path, struct tfm_error *err);
@@ -39,6 +51,9 @@ enum tfm_status config_parse(struct config *config, const json_t *root, const ch
 /* `training` (may be NULL) is kept as the field "training": the provenance, an object free in form. */
 enum tfm_status config_write(const struct config *config, const json_t *training, const char *path,
                              struct tfm_error *err);
+
+/* The name of a kind of positions. */
+const char *config_positions(enum tfm_positions kind);
 
 /* The name of the first field in which two differ; NULL: in none. */
 const char *config_difference(const struct config *a, const struct config *b);

@@ -66,22 +66,22 @@ void decoder_forward(real *hidden, struct decoder_acts *acts, const struct token
 
     real *x = ARENA_TAKE(run->arena, real, size),
          *spare = run->keep ? NULL : ARENA_TAKE(run->arena, real, size);
-    int *positions = ARENA_TAKE(run->arena, int, n);
-    int longest = embed_positions(positions, target);
-    real *position_rows = ARENA_TAKE(run->arena, real, (size_t)longest * d);
-    embed_position_rows(position_rows, 0, longest, d);
-    embed_forward(x, acts->ids, positions, &net->target_embed, position_rows, net->embed_scale, n, run);
+    position_place_all(&acts->in.place, &net->target_position, target, acts->in.cross, run);
+    embed_forward(x, acts->ids, &net->target_embed, net->embed_scale, n, run);
+    position_add(x, n, &acts->in.place, run);
     tap_show(run->tap, "decoder", -1, "embed", -1, x, n, d, d);
     dropout_apply(x, keys, 0, n, d, net->dropout, run);
     for (int l = 0; l < c->decoder_layers; l++) {
         size_t layer_mark = arena_mark(run->arena);
         bool last = l == c->decoder_layers - 1 && !c->pre_norm;
         real *y = last ? hidden : run->keep ? ARENA_TAKE(run->arena, real, size) : spare;
-        real *cross_kv = ARENA_TAKE(run->arena, real, 2 * (size_t)source->n * d);
+        int kv = net->decoder[l].kv;
+        real *cross_kv = ARENA_TAKE(run->arena, real, 2 * (size_t)source->n * (size_t)kv);
         profile_to(run->profile, PROFILE_PROJECT);
         linear_forward(cross_kv, memory, &net->decoder[l].cross_kv, source->n, run);
-        tap_show(run->tap, "decoder.layers", l, "encoder_attn.key", -1, cross_kv, source->n, d, 2 * d);
-        tap_show(run->tap, "decoder.layers", l, "encoder_attn.value", -1, cross_kv + d, source->n, d, 2 * d);
+        tap_show(run->tap, "decoder.layers", l, "encoder_attn.key", -1, cross_kv, source->n, kv, 2 * kv);
+        tap_show(run->tap, "decoder.layers", l, "encoder_attn.value", -1, cross_kv + kv, source->n, kv,
+                 2 * kv);
         block_forward(y, &acts->layers[l], x, &acts->in, cross_kv, NULL, &net->decoder[l], run);
         if (!run->keep)
             arena_reset(run->arena, layer_mark);
@@ -104,10 +104,10 @@ void decoder_backward(real *dmemory, struct weights *grad, real *dhidden, const 
 {
     const struct config *c = net->config;
     int n = acts->in.n, d = c->d_model;
-    size_t mark = arena_mark(run->arena), kv_size = 2 * (size_t)acts->n_source * d;
+    size_t mark = arena_mark(run->arena), kv_size = 2 * (size_t)acts->n_source * (size_t)net->decoder[0].kv;
     real *dy = dhidden, *dx = ARENA_TAKE(run->arena, real, (size_t)n * d),
          *dkv = ARENA_TAKE(run->arena, real, kv_size);
-    memset(dmemory, 0, sizeof(real) * kv_size / 2);
+    memset(dmemory, 0, sizeof(real) * (size_t)acts->n_source * (size_t)d);
     profile_to(run->profile, PROFILE_NORM);
     if (c->pre_norm)
         norm_backward(dy, grad->decoder_norm_w, grad->decoder_norm_b, dy, acts->norm_in, acts->norm_stats,
@@ -127,6 +127,7 @@ void decoder_backward(real *dmemory, struct weights *grad, real *dhidden, const 
     dropout_apply(dy, acts->in.keys, 0, n, d, net->dropout, run);
     embed_backward(c->tie == TFM_TIE_ALL ? grad->shared : grad->decoder_embed, dy, acts->ids, d,
                    net->embed_scale, n);
+    position_backward(grad->decoder_positions, dy, n, &acts->in.place);
     arena_reset(run->arena, mark);
 }
 
@@ -134,44 +135,62 @@ void decoder_start(struct decoder_cache *cache, const real *memory, const struct
                    int width, const struct net *net, const struct run *run)
 {
     const struct config *c = net->config;
-    size_t d = (size_t)c->d_model;
     struct attn_segment *segments = encoder_segments(source, run->arena);
     profile_to(run->profile, PROFILE_PROJECT);
     cache->capacity = capacity;
     cache->width = width;
-    cache->position_rows = ARENA_TAKE(run->arena, real, (size_t)capacity * d);
+    cache->position_rows =
+        ARENA_TAKE(run->arena, real, (size_t)capacity * (size_t)position_width(&net->target_position));
     cache->n_positions = 0;
     for (int l = 0; l < c->decoder_layers; l++) {
         block_cache_init(&cache->self[l], &net->decoder[l], capacity, width, run);
-        real *packed = ARENA_TAKE(run->arena, real, 2 * (size_t)source->n * d);
+        size_t size = 2 * (size_t)source->n * (size_t)net->decoder[l].kv;
+        int kv = net->decoder[l].kv;
+        real *packed = ARENA_TAKE(run->arena, real, size);
         size_t mark = arena_mark(run->arena);
-        real *kv = ARENA_TAKE(run->arena, real, 2 * (size_t)source->n * d);
-        linear_forward(kv, memory, &net->decoder[l].cross_kv, source->n, run);
-        attn_pack(packed, kv, 2 * (int)d, kv + d, 2 * (int)d, segments, source->n_sentences,
+        real *rows = ARENA_TAKE(run->arena, real, size);
+        linear_forward(rows, memory, &net->decoder[l].cross_kv, source->n, run);
+        attn_pack(packed, rows, 2 * kv, rows + kv, 2 * kv, segments, source->n_sentences,
                   &net->decoder[l].cross, run);
         arena_reset(run->arena, mark);
         cache->self[l].cross = packed;
     }
 }
 
+/* Computes what the cache does not know of the positions yet. */
+static void place_step(struct block_input *in, struct decoder_cache *cache, const int *positions,
+                       const struct net *net, const struct run *run)
+{
+    const struct position *p = &net->target_position;
+    int longest = 0;
+    for (int i = 0; i < in->n; i++)
+        longest = positions[i] >= longest ? positions[i] + 1 : longest;
+    if (longest > cache->n_positions) {
+        position_rows(cache->position_rows + (size_t)cache->n_positions * (size_t)position_width(p),
+                      cache->n_positions, longest, p);
+        cache->n_positions = longest;
+    }
+    in->place = (struct placement){
+        .position = p, .positions = positions, .longest = longest, .rows = cache->position_rows
+    };
+    position_place(&in->place, in->cross, in->n_cross, in->n, run);
+}
+
 void decoder_step(real *hidden, struct decoder_cache *cache, const int *ids, const int *positions,
                   const struct block_input *in, const struct net *net, const struct run *run)
 {
     const struct config *c = net->config;
-    int n = in->n, d = c->d_model;
-    size_t mark = arena_mark(run->arena), size = (size_t)n * d;
-    int longest = 0;
+    int n = in->n;
+    size_t mark = arena_mark(run->arena), size = (size_t)n * c->d_model;
+    struct block_input placed = *in;
     assert(n <= cache->width && cache->self[0].n_rows + n <= cache->capacity);
     profile_to(run->profile, PROFILE_EMBED);
-    for (int i = 0; i < n; i++)
-        longest = positions[i] >= longest ? positions[i] + 1 : longest;
-    for (; cache->n_positions < longest; cache->n_positions++)
-        embed_position_rows(cache->position_rows + (size_t)cache->n_positions * d, cache->n_positions,
-                            cache->n_positions + 1, d);
+    place_step(&placed, cache, positions, net, run);
     real *x = ARENA_TAKE(run->arena, real, size), *y = ARENA_TAKE(run->arena, real, size);
-    embed_forward(x, ids, positions, &net->target_embed, cache->position_rows, net->embed_scale, n, run);
+    embed_forward(x, ids, &net->target_embed, net->embed_scale, n, run);
+    position_add(x, n, &placed.place, run);
     for (int l = 0; l < c->decoder_layers; l++) {
-        block_forward(y, NULL, x, in, NULL, &cache->self[l], &net->decoder[l], run);
+        block_forward(y, NULL, x, &placed, NULL, &cache->self[l], &net->decoder[l], run);
         real *swap = x;
         x = y;
         y = swap;

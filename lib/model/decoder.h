@@ -31,7 +31,7 @@ void decoder_backward(real *dmemory, struct weights *grad, real *dhidden, const 
 /* What a running search keeps of the source and of its earlier steps. */
 struct decoder_cache {
     int capacity, width; /* rows in all and in a step, at most */
-    real *position_rows; /* [capacity, D], of which n_positions are computed */
+    real *position_rows; /* [capacity, position_width], of which n_positions are computed */
     int n_positions;
     struct block_cache self[CONFIG_MAX_LAYERS];
 };

@@ -37,12 +37,9 @@ void encoder_forward(real *memory, struct encoder_acts *acts, const struct token
 
     real *x = ARENA_TAKE(run->arena, real, size),
          *spare = run->keep ? NULL : ARENA_TAKE(run->arena, real, size);
-    int *positions = ARENA_TAKE(run->arena, int, source->n);
-    int longest = embed_positions(positions, source);
-    real *position_rows = ARENA_TAKE(run->arena, real, (size_t)longest * c->d_model);
-    embed_position_rows(position_rows, 0, longest, c->d_model);
-    embed_forward(x, source->ids, positions, &net->source_embed, position_rows, net->embed_scale, source->n,
-                  run);
+    position_place_all(&acts->in.place, &net->source_position, source, acts->in.self, run);
+    embed_forward(x, source->ids, &net->source_embed, net->embed_scale, source->n, run);
+    position_add(x, source->n, &acts->in.place, run);
     tap_show(run->tap, "encoder", -1, "embed", -1, x, source->n, c->d_model, c->d_model);
     dropout_apply(x, keys, 0, source->n, c->d_model, net->dropout, run);
     for (int l = 0; l < c->encoder_layers; l++) {
@@ -84,5 +81,6 @@ void encoder_backward(struct weights *grad, real *dmemory, const struct encoder_
     dropout_apply(dy, acts->in.keys, 0, n, d, net->dropout, run);
     embed_backward(c->tie == TFM_TIE_ALL ? grad->shared : grad->encoder_embed, dy, acts->tokens->ids, d,
                    net->embed_scale, n);
+    position_backward(grad->encoder_positions, dy, n, &acts->in.place);
     arena_reset(run->arena, mark);
 }

@@ -7,12 +7,14 @@
 
 #include "model/block.h"
 #include "nn/embed.h"
+#include "nn/position.h"
 
 struct net {
     const struct config *config;
     struct linear source_embed, target_embed; /* [Vs, D], [V, D] */
     struct linear unembed;                    /* [V, D] and final_logits_bias */
     real embed_scale;
+    struct position source_position, target_position;
     real dropout; /* of the embeddings */
     struct norm encoder_norm, decoder_norm;   /* pre-norm only */
     struct block encoder[CONFIG_MAX_LAYERS], decoder[CONFIG_MAX_LAYERS];

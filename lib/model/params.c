@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "nn/activation.h"
+#include "nn/position.h"
 
 struct walk {
     struct param *list; /* filled in, or NULL: only counted */

@@ -41,6 +41,8 @@ void tfm_train_options_init(struct tfm_train_options *options)
         .norm_position = TFM_NORM_PRESET,
         .dec_cell = TFM_CELL_PRESET,
         .tie = TFM_TIE_ALL,
+        .positions = TFM_POSITIONS_HALVES,
+        .max_positions = 512,
         .dropout = -1,
         .attention_dropout = -1,
         .activation_dropout = -1,
@@ -142,6 +144,8 @@ static enum tfm_status check_numbers(const struct tfm_train_options *o, struct t
         double value, min, max;
     } limits[] = {
         { "--vocab-size", o->vocab_size, 16, 1000000 },
+        { "--attention-window", o->attention_window, 0, 1000000 },
+        { "--max-positions", o->max_positions, 1, 65536 },
         { "--max-length", o->max_length, 1, 10000 },
         { "--max-length-ratio", o->max_length_ratio, 0, 10000 },
         { "--shuffle-window", o->shuffle_window, 1, 100000000 },
@@ -222,6 +226,9 @@ static enum tfm_status check_architecture(const struct tfm_train_options *o, str
     if (c.heads > 0 && c.d_model % c.heads != 0)
         return err_set(err, TFM_EINVAL, "--dim-model is %d, which --heads %d does not divide evenly",
                        c.d_model, c.heads);
+    if (o->kv_heads < 0 || o->kv_heads > c.heads || (o->kv_heads > 0 && c.heads % o->kv_heads != 0))
+        return err_set(err, TFM_EINVAL, "--kv-heads is %d; it can be a number that divides --heads %d, or 0",
+                       o->kv_heads, c.heads);
     if (config_check(&c, "the options", err) == TFM_OK)
         return TFM_OK;
     if (err != NULL)
@@ -238,6 +245,9 @@ enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct
     assert((unsigned)options->norm <= TFM_RMS_NORM);
     assert((unsigned)options->activation <= TFM_ACTIVATION_GEGLU);
     assert((unsigned)options->init <= TFM_INIT_DEPTH_SCALED);
+    assert((unsigned)options->positions <= TFM_POSITIONS_NONE);
+    assert((unsigned)options->attention_function <= TFM_ATTENTION_ADDITIVE);
+    assert((unsigned)options->attention_scale <= TFM_SCALE_NONE);
     assert((unsigned)options->lr_decay <= TFM_DECAY_NONE);
     *resolved = *options;
     *metrics = (struct metric_list){ 0 };
@@ -316,4 +326,11 @@ void train_options_config(struct config *config, const struct tfm_train_options 
     config->init = options->init;
     config->encoder_layerdrop = config->decoder_layerdrop = options->layer_drop;
     config->tie = options->tie;
+    config->attention_function = options->attention_function;
+    config->attention_scale = options->attention_scale;
+    config->kv_heads = options->kv_heads < config->heads ? options->kv_heads : 0;
+    config->attention_window = options->attention_window;
+    config->positions = options->positions;
+    if (config->positions == TFM_POSITIONS_LEARNED)
+        config->max_positions = options->max_positions;
 }

@@ -94,6 +94,40 @@ static void test_table(void)
           "RMS norms have no bias");
     params_release(&params);
 
+    config = tiny_config(TFM_TIE_ALL, true);
+    config.positions = TFM_POSITIONS_LEARNED;
+    config.max_positions = 77;
+    params_list(&params, &config, &err);
+    check_table(&params, "learned positions");
+    check_shape(&params, "model.encoder.embed_positions.weight", 77, 128);
+    check_shape(&params, "model.decoder.embed_positions.weight", 77, 128);
+    params_release(&params);
+    config.positions = TFM_POSITIONS_RELATIVE;
+    params_list(&params, &config, &err);
+    check_table(&params, "relative biases");
+    check_shape(&params, "model.encoder.relative_attention_bias.weight", 32, 4);
+    check_shape(&params, "model.decoder.relative_attention_bias.weight", 32, 4);
+    params_release(&params);
+    config.decoder_cell = TFM_CELL_SSRU;
+    params_list(&params, &config, &err);
+    CHECK(params_find(&params, "model.decoder.relative_attention_bias.weight") == NULL,
+          "SSRU: no biases in the decoder");
+    params_release(&params);
+
+    config = tiny_config(TFM_TIE_ALL, true);
+    config.kv_heads = 2;
+    config.attention_function = TFM_ATTENTION_ADDITIVE;
+    params_list(&params, &config, &err);
+    check_table(&params, "additive attention with grouped queries");
+    check_shape(&params, "model.encoder.layers.1.self_attn.q_proj.weight", 128, 128);
+    check_shape(&params, "model.encoder.layers.1.self_attn.k_proj.weight", 64, 128);
+    check_shape(&params, "model.encoder.layers.1.self_attn.v_proj.bias", 1, 64);
+    check_shape(&params, "model.encoder.layers.1.self_attn.score_proj.weight", 4, 32);
+    check_shape(&params, "model.decoder.layers.1.encoder_attn.v_proj.weight", 64, 128);
+    check_shape(&params, "model.decoder.layers.1.encoder_attn.k_proj.bias", 1, 64);
+    check_shape(&params, "model.decoder.layers.1.encoder_attn.score_proj.weight", 4, 32);
+    params_release(&params);
+
     config = tiny_config(TFM_TIE_NONE, false);
     params_list(&params, &config, &err);
     check_shape(&params, "model.encoder.embed_tokens.weight", 90, 128);
