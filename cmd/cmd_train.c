@@ -78,6 +78,13 @@ static const struct option_spec options[] = {
     { .name = "dec-cell", FIELD(options.dec_cell), .argument = "attention|ssru", PRESET,
       .help = "how the decoder knows what it has written: by self-attention, or by a recurrent unit (SSRU) with "
               "one state a layer, which makes translation faster" },
+    { .name = "arch", FIELD(options.arch), .argument = "transformer|rnn",
+      .help = "what layers are made of: of attention, or of recurrent cells with one attention to the source" },
+    { .name = "rnn-cell", FIELD(options.rnn_cell), .argument = "gru|lstm",
+      .help = "the recurrent cells of --arch rnn" },
+    { .name = "rnn-attention", FIELD(options.rnn_attention), .argument = "additive|dot|general",
+      .help = "how --arch rnn compares the decoder's state with the source: by a small network, by their product, or by "
+              "their product with a matrix between" },
     { .name = "tied-embeddings", FIELD(options.tie), .argument = "all|target|none",
       .help = "which share one matrix: both embeddings and the output layer, or the target's two, or none" },
     { .name = "dropout", .alias = "transformer-dropout", FIELD(options.dropout), .argument = "P", .min = 0,

@@ -245,6 +245,9 @@ enum tfm_decay {
 
 enum tfm_norm_position { TFM_NORM_PRE, TFM_NORM_POST, TFM_NORM_PRESET };
 enum tfm_cell { TFM_CELL_ATTENTION, TFM_CELL_SSRU, TFM_CELL_PRESET };
+enum tfm_arch { TFM_ARCH_TRANSFORMER, TFM_ARCH_RNN };
+enum tfm_rnn_cell { TFM_RNN_GRU, TFM_RNN_LSTM };
+enum tfm_rnn_attention { TFM_RNN_ADDITIVE, TFM_RNN_DOT, TFM_RNN_GENERAL };
 enum tfm_tie { TFM_TIE_ALL, TFM_TIE_TARGET, TFM_TIE_NONE };
 
 enum tfm_event_kind {
@@ -349,6 +352,13 @@ struct tfm_train_options {
                                   end, or after it (Vaswani et al. 2017). Default TFM_NORM_PRESET: the preset's */
     enum tfm_cell dec_cell;    /* how a decoder layer knows its past: self-attention, or a recurrent unit in its
                                   place (SSRU, Kim et al. 2019). Default TFM_CELL_PRESET: the preset's */
+    enum tfm_arch arch;        /* what layers are made of: of attention (Vaswani et al. 2017), or of recurrent
+                                  cells (Bahdanau et al. 2015), which have one attention, to the source, and none of
+                                  dim_ffn, heads, norm_position and dec_cell. Default TFM_ARCH_TRANSFORMER */
+    enum tfm_rnn_cell rnn_cell; /* of TFM_ARCH_RNN. Default TFM_RNN_GRU (Cho et al. 2014) */
+    enum tfm_rnn_attention rnn_attention; /* how that compares decoder and source: additive (Bahdanau et al. 2015), by
+                                  a product, or by a product behind a matrix (Luong et al. 2015). Default
+                                  TFM_RNN_ADDITIVE */
     enum tfm_tie tie;          /* TFM_TIE_ALL needs one vocabulary for both sides */
     float dropout, attention_dropout, activation_dropout;
     /* optimiser */

@@ -55,7 +55,7 @@ static int sentence_limit(const struct search_options *options, const struct sea
 
 size_t search_scratch_base(const struct search_options *options, const struct net *net)
 {
-    int d = net->config->d_model, f = net->config->ffn_dim;
+    int d = net->config->d_model, f = config_inner_dim(net->config);
     return sizeof(real) * TILE * (size_t)net->unembed.out + linear_scratch(d > f ? d : f) +
            candidates_bytes(&options->candidates, net->unembed.out) + ROUNDING;
 }
@@ -65,18 +65,16 @@ size_t search_scratch(const struct search_options *options, const struct net *ne
     const struct config *c = net->config;
     size_t d = (size_t)c->d_model, source = (size_t)n_pieces + 1;
     size_t limit = (size_t)search_limit(options, n_pieces, n_forced), beam = (size_t)options->beam_size;
-    size_t cache =
-        beam * limit * d +
-        (size_t)c->decoder_layers * (block_cache_size(&net->decoder[0], beam * limit, beam) + source * 2 * d);
+    size_t cache = decoder_cache_size(net, beam * limit, beam, source);
     /* A layer takes about 15 rows of D and one of F for each token, and for each query the weights of one
      * head. */
-    size_t rows = (source + beam) * (24 * d + 2 * (size_t)c->ffn_dim);
+    size_t rows = (source + beam) * (24 * d + 2 * (size_t)config_inner_dim(c));
     size_t attention = source * (source + 3 * d) + beam * (limit + source) * (1 + d);
     size_t lists = sizeof(int) * (4 * source + 2 * beam * (limit + 16)) +
                    beam * (sizeof(struct attn_segment) + sizeof(struct candidate_row) +
                            beam * sizeof(struct beam_candidate));
     if (options->align) /* of each node, and of each head in a step */
-        attention += source * (1 + beam * limit + beam * (size_t)net->decoder[0].cross.heads);
+        attention += source * (1 + beam * limit + beam * (size_t)c->heads);
     return sizeof(real) * (cache + rows + attention) + lists + beam_bytes(options->beam_size, (int)limit) +
            sizeof(struct live_sentence) + search_list_scratch(options, net, n_pieces, n_forced) + ROUNDING;
 }
@@ -176,7 +174,7 @@ static void start_search(struct search *search, struct search_sentence *const *s
  * [hypotheses, n_source]. */
 static void keep_attention(struct search *search, const real *weights)
 {
-    int heads = search->net->decoder[0].cross.heads;
+    int heads = search->net->config->heads;
     for (int i = 0; i < search->n_live; i++) {
         struct live_sentence *live = &search->live[i];
         size_t n_q = (size_t)live->beam.n_live, n_k = (size_t)live->n_source;
@@ -219,9 +217,8 @@ static real *decode_rows(struct search *search, int n)
     struct block_input in = { .n = n, .self = self, .n_self = n, .cross = cross, .n_cross = search->n_live };
     if (search->options->align) {
         in.cross_layer = search->options->align_layer;
-        in.cross_weights = ARENA_TAKE(
-            arena, real,
-            attn_weights_size(cross, search->n_live, search->net->decoder[in.cross_layer].cross.heads));
+        in.cross_weights =
+            ARENA_TAKE(arena, real, attn_weights_size(cross, search->n_live, search->net->config->heads));
     }
     decoder_step(hidden, &search->cache, ids, positions, &in, search->net, search->run);
     if (search->options->align)

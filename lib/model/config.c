@@ -41,6 +41,9 @@ struct field {
 _Static_assert(sizeof(enum tfm_tie) == sizeof(int), "an enumeration is an int");
 _Static_assert(sizeof(enum kern_act) == sizeof(int), "an enumeration is an int");
 _Static_assert(sizeof(enum tfm_cell) == sizeof(int), "an enumeration is an int");
+_Static_assert(sizeof(enum tfm_arch) == sizeof(int), "an enumeration is an int");
+_Static_assert(sizeof(enum tfm_rnn_cell) == sizeof(int), "an enumeration is an int");
+_Static_assert(sizeof(enum tfm_rnn_attention) == sizeof(int), "an enumeration is an int");
 
 static const struct choice architectures[] = { { "encoder-decoder", 0 }, { NULL, 0 } };
 static const struct choice positions[] = { { "sinusoidal", 0 }, { NULL, 0 } };
@@ -48,6 +51,13 @@ static const struct choice activations[] = { { "relu", ACT_RELU }, { NULL, 0 } }
 static const struct choice cells[] = { { "attention", TFM_CELL_ATTENTION },
                                        { "ssru", TFM_CELL_SSRU },
                                        { NULL, 0 } };
+static const struct choice layer_types[] = { { "transformer", TFM_ARCH_TRANSFORMER },
+                                             { "rnn", TFM_ARCH_RNN },
+                                             { NULL, 0 } };
+static const struct choice rnn_cells[] = { { "gru", TFM_RNN_GRU }, { "lstm", TFM_RNN_LSTM }, { NULL, 0 } };
+static const struct choice rnn_attentions[] = {
+    { "additive", TFM_RNN_ADDITIVE }, { "dot", TFM_RNN_DOT }, { "general", TFM_RNN_GENERAL }, { NULL, 0 }
+};
 static const struct choice ties[] = {
     { "all", TFM_TIE_ALL }, { "target", TFM_TIE_TARGET }, { "none", TFM_TIE_NONE }, { NULL, 0 }
 };
@@ -93,6 +103,9 @@ static const struct field fields[] = {
     CHOICE("activation_function", activation, activations),
     BOOL("normalize_before", pre_norm),
     LATE_CHOICE("decoder_cell", decoder_cell, cells),
+    LATE_CHOICE("layer_type", arch, layer_types),
+    LATE_CHOICE("rnn_cell", rnn_cell, rnn_cells),
+    LATE_CHOICE("rnn_attention", rnn_attention, rnn_attentions),
     REAL("layer_norm_eps", norm_epsilon, 1e-12, 0.1),
     BOOL("scale_embedding", scale_embedding),
     FIXED("positions", positions),
@@ -267,6 +280,25 @@ static enum tfm_status check_limits(struct config *config, const char *path, str
     return TFM_OK;
 }
 
+/* What recurrent layers do not have must not seem to be there. */
+static enum tfm_status check_rnn(const struct config *c, const char *path, struct tfm_error *err)
+{
+    const struct {
+        const char *name, *wanted;
+        bool is_right;
+    } fields_without[] = {
+        { "encoder_attention_heads", "1", c->heads == 1 },
+        { "normalize_before", "false", !c->pre_norm },
+        { "decoder_cell", "\"attention\"", c->decoder_cell == TFM_CELL_ATTENTION },
+    };
+    for (int i = 0; i < 3 && c->arch == TFM_ARCH_RNN; i++) {
+        if (!fields_without[i].is_right)
+            return err_set(err, TFM_EFORMAT, "%s: with the layer_type \"rnn\" %s should be %s", path,
+                           fields_without[i].name, fields_without[i].wanted);
+    }
+    return TFM_OK;
+}
+
 enum tfm_status config_check(const struct config *config, const char *path, struct tfm_error *err)
 {
     struct config c = *config;
@@ -283,6 +315,8 @@ enum tfm_status config_check(const struct config *config, const char *path, stru
                        "%s: tie_embeddings is \"all\", which needs one vocabulary for both sides, but "
                        "source_vocab_size is %d and vocab_size is %d",
                        path, c.source_vocab_size, c.vocab_size);
+
+    TRY(check_rnn(&c, path, err));
 
     /* </s> and <unk> stand in both vocabularies, the start symbol only in the target's. */
     int smaller = c.source_vocab_size < c.vocab_size ? c.source_vocab_size : c.vocab_size;
@@ -382,6 +416,22 @@ const char *config_difference(const struct config *a, const struct config *b)
             return fields[i].name;
     }
     return NULL;
+}
+
+int config_inner_dim(const struct config *config)
+{
+    if (config->arch == TFM_ARCH_RNN)
+        return config->d_model * (config->rnn_cell == TFM_RNN_LSTM ? 4 : 3);
+    return config->ffn_dim;
+}
+
+int config_attention_layers(const struct config *config, enum tfm_part part)
+{
+    if (config->arch == TFM_ARCH_RNN)
+        return part == TFM_CROSS ? 1 : 0;
+    if (part == TFM_DECODER && config->decoder_cell == TFM_CELL_SSRU)
+        return 0;
+    return part == TFM_ENCODER ? config->encoder_layers : config->decoder_layers;
 }
 
 bool config_preset(struct config *config, const char *name)

@@ -19,6 +19,10 @@ struct config {
     enum kern_act activation;          /* activation_function: "relu" */
     bool pre_norm;                     /* normalize_before */
     enum tfm_cell decoder_cell;        /* "attention" or "ssru" in place of the decoder's self-attention */
+    enum tfm_arch arch;                /* layer_type: "transformer" or "rnn", which has one head, no norms, no
+                                          SSRU and nothing of ffn_dim */
+    enum tfm_rnn_cell rnn_cell;        /* "gru" or "lstm" */
+    enum tfm_rnn_attention rnn_attention; /* "additive", "dot" or "general" */
     double norm_epsilon;               /* layer_norm_eps */
     bool scale_embedding;              /* embeddings times sqrt(D) */
     int source_vocab_size, vocab_size; /* source side; target side */
@@ -36,6 +40,12 @@ enum tfm_status config_parse(struct config *config, const json_t *root, const ch
 /* `training` (may be NULL) is kept as the field "training": the provenance, an object free in form. */
 enum tfm_status config_write(const struct config *config, const json_t *training, const char *path,
                              struct tfm_error *err);
+
+/* The widest row inside a layer: of the feed-forward layer, or of all gates of a recurrent cell. */
+int config_inner_dim(const struct config *config);
+
+/* Layers of a part that have attention; with recurrent units or networks some have none. */
+int config_attention_layers(const struct config *config, enum tfm_part part);
 
 /* The name of the first field in which two differ; NULL: in none. */
 const char *config_difference(const struct config *a, const struct config *b);

@@ -1,7 +1,8 @@
 /*
  * decoder.c: target tokens over memory: embedding, then the layers, each looking at its own past and at the
  * source. decoder_forward runs whole targets (training, scoring, explaining); decoder_step runs the last
- * token of each hypothesis against the cache. Both call the same block_forward.
+ * token of each hypothesis against the cache. Both call the same block_forward. Recurrent layers, which need
+ * no positions, are in rnn_decoder.c.
  * On the sentence's way: the search calls decoder_step once a target position.
  */
 #include "model/decoder.h"
@@ -41,47 +42,51 @@ static int *shifted_inputs(const struct tokens *target, int start_id, struct are
     return ids;
 }
 
-void decoder_forward(real *hidden, struct decoder_acts *acts, const struct tokens *target,
-                     const struct tokens *source, const real *memory, const struct net *net,
-                     const struct run *run)
+/* x [Nt, D], and what all layers see of the sentences. */
+static real *embed_target(struct decoder_acts *acts, const struct tokens *target, const struct tokens *source,
+                          const struct net *net, const struct run *run)
 {
     const struct config *c = net->config;
-    struct decoder_acts unkept;
     int n = target->n, d = c->d_model;
-    size_t mark = arena_mark(run->arena), size = (size_t)n * d;
-    if (!run->keep)
-        acts = &unkept;
     uint64_t *keys = NULL;
     if (run->dropout) {
         keys = ARENA_TAKE(run->arena, uint64_t, n);
         dropout_keys(keys, target, 1, run);
     }
     profile_to(run->profile, PROFILE_EMBED);
-    acts->memory = memory;
     acts->n_source = source->n;
     acts->ids = shifted_inputs(target, c->decoder_start_token_id, run->arena);
     acts->in = (struct block_input){ .n = n, .keys = keys };
     bind_segments(&acts->in, target, source, run->arena);
-    acts->layers = ARENA_TAKE(run->arena, struct block_acts, c->decoder_layers);
-
-    real *x = ARENA_TAKE(run->arena, real, size),
-         *spare = run->keep ? NULL : ARENA_TAKE(run->arena, real, size);
+    real *x = ARENA_TAKE(run->arena, real, (size_t)n * d);
     int *positions = ARENA_TAKE(run->arena, int, n);
     int longest = embed_positions(positions, target);
     real *position_rows = ARENA_TAKE(run->arena, real, (size_t)longest * d);
     embed_position_rows(position_rows, 0, longest, d);
-    embed_forward(x, acts->ids, positions, &net->target_embed, position_rows, net->embed_scale, n, run);
+    embed_forward(x, acts->ids, positions, &net->target_embed, net->is_rnn ? NULL : position_rows,
+                  net->embed_scale, n, run);
     tap_show(run->tap, "decoder", -1, "embed", -1, x, n, d, d);
     dropout_apply(x, keys, 0, n, d, net->dropout, run);
+    return x;
+}
+
+static void blocks_forward(real *hidden, struct decoder_acts *acts, real *x, const struct net *net,
+                           const struct run *run)
+{
+    const struct config *c = net->config;
+    int n = acts->in.n, d = c->d_model, n_source = acts->n_source;
+    size_t size = (size_t)n * d;
+    real *spare = run->keep ? NULL : ARENA_TAKE(run->arena, real, size);
+    acts->layers = ARENA_TAKE(run->arena, struct block_acts, c->decoder_layers);
     for (int l = 0; l < c->decoder_layers; l++) {
         size_t layer_mark = arena_mark(run->arena);
         bool last = l == c->decoder_layers - 1 && !c->pre_norm;
         real *y = last ? hidden : run->keep ? ARENA_TAKE(run->arena, real, size) : spare;
-        real *cross_kv = ARENA_TAKE(run->arena, real, 2 * (size_t)source->n * d);
+        real *cross_kv = ARENA_TAKE(run->arena, real, 2 * (size_t)n_source * d);
         profile_to(run->profile, PROFILE_PROJECT);
-        linear_forward(cross_kv, memory, &net->decoder[l].cross_kv, source->n, run);
-        tap_show(run->tap, "decoder.layers", l, "encoder_attn.key", -1, cross_kv, source->n, d, 2 * d);
-        tap_show(run->tap, "decoder.layers", l, "encoder_attn.value", -1, cross_kv + d, source->n, d, 2 * d);
+        linear_forward(cross_kv, acts->memory, &net->decoder[l].cross_kv, n_source, run);
+        tap_show(run->tap, "decoder.layers", l, "encoder_attn.key", -1, cross_kv, n_source, d, 2 * d);
+        tap_show(run->tap, "decoder.layers", l, "encoder_attn.value", -1, cross_kv + d, n_source, d, 2 * d);
         block_forward(y, &acts->layers[l], x, &acts->in, cross_kv, NULL, &net->decoder[l], run);
         if (!run->keep)
             arena_reset(run->arena, layer_mark);
@@ -94,19 +99,37 @@ void decoder_forward(real *hidden, struct decoder_acts *acts, const struct token
         acts->norm_stats = ARENA_TAKE(run->arena, real, 2 * (size_t)n);
         norm_forward(hidden, acts->norm_stats, x, &net->decoder_norm, n, run);
     }
+}
+
+void decoder_forward(real *hidden, struct decoder_acts *acts, const struct tokens *target,
+                     const struct tokens *source, const real *memory, const struct net *net,
+                     const struct run *run)
+{
+    struct decoder_acts unkept;
+    int n = target->n, d = net->config->d_model;
+    size_t mark = arena_mark(run->arena);
+    if (!run->keep)
+        acts = &unkept;
+    acts->memory = memory;
+    real *x = embed_target(acts, target, source, net, run);
+    if (net->is_rnn)
+        rnn_decoder_forward(hidden, &acts->rnn, x, target, &acts->in, memory, source->n, &net->rnn_decoder,
+                            run);
+    else
+        blocks_forward(hidden, acts, x, net, run);
     tap_show(run->tap, "decoder", -1, "out", -1, hidden, n, d, d);
     if (!run->keep)
         arena_reset(run->arena, mark);
 }
 
-void decoder_backward(real *dmemory, struct weights *grad, real *dhidden, const struct decoder_acts *acts,
-                      const struct net *net, const struct run *run)
+/* Returns the gradient of the embeddings: dx or dy, which are used up. */
+static real *blocks_backward(real *dmemory, struct weights *grad, real *dx, real *dy,
+                             const struct decoder_acts *acts, const struct net *net, const struct run *run)
 {
     const struct config *c = net->config;
-    int n = acts->in.n, d = c->d_model;
-    size_t mark = arena_mark(run->arena), kv_size = 2 * (size_t)acts->n_source * d;
-    real *dy = dhidden, *dx = ARENA_TAKE(run->arena, real, (size_t)n * d),
-         *dkv = ARENA_TAKE(run->arena, real, kv_size);
+    int n = acts->in.n;
+    size_t kv_size = 2 * (size_t)acts->n_source * c->d_model;
+    real *dkv = ARENA_TAKE(run->arena, real, kv_size);
     memset(dmemory, 0, sizeof(real) * kv_size / 2);
     profile_to(run->profile, PROFILE_NORM);
     if (c->pre_norm)
@@ -123,11 +146,34 @@ void decoder_backward(real *dmemory, struct weights *grad, real *dhidden, const 
         dy = dx;
         dx = swap;
     }
+    return dy;
+}
+
+void decoder_backward(real *dmemory, struct weights *grad, real *dhidden, const struct decoder_acts *acts,
+                      const struct net *net, const struct run *run)
+{
+    const struct config *c = net->config;
+    int n = acts->in.n, d = c->d_model;
+    size_t mark = arena_mark(run->arena);
+    real *dy = ARENA_TAKE(run->arena, real, (size_t)n * d);
+    if (net->is_rnn)
+        rnn_decoder_backward(dy, dmemory, grad, dhidden, &acts->rnn, &acts->in, acts->n_source,
+                             &net->rnn_decoder, run);
+    else
+        dy = blocks_backward(dmemory, grad, dy, dhidden, acts, net, run);
     profile_to(run->profile, PROFILE_EMBED);
     dropout_apply(dy, acts->in.keys, 0, n, d, net->dropout, run);
     embed_backward(c->tie == TFM_TIE_ALL ? grad->shared : grad->decoder_embed, dy, acts->ids, d,
                    net->embed_scale, n);
     arena_reset(run->arena, mark);
+}
+
+size_t decoder_cache_size(const struct net *net, size_t capacity, size_t width, size_t n_source)
+{
+    size_t d = (size_t)net->config->d_model, layers = (size_t)net->config->decoder_layers;
+    if (net->is_rnn)
+        return layers * rnn_layer_cache_size(&net->rnn_decoder.layers[0], width) + n_source * d;
+    return capacity * d + layers * (block_cache_size(&net->decoder[0], capacity, width) + n_source * 2 * d);
 }
 
 void decoder_start(struct decoder_cache *cache, const real *memory, int n_source, int capacity, int width,
@@ -137,6 +183,13 @@ void decoder_start(struct decoder_cache *cache, const real *memory, int n_source
     size_t d = (size_t)c->d_model;
     cache->capacity = capacity;
     cache->width = width;
+    if (net->is_rnn) {
+        cache->memory = memory;
+        cache->rnn_keys = rnn_decoder_keys(memory, n_source, &net->rnn_decoder, run);
+        for (int l = 0; l < c->decoder_layers; l++)
+            rnn_layer_cache_init(&cache->self[l], &net->rnn_decoder.layers[l], width, run);
+        return;
+    }
     cache->position_rows = ARENA_TAKE(run->arena, real, (size_t)capacity * d);
     cache->n_positions = 0;
     for (int l = 0; l < c->decoder_layers; l++) {
@@ -146,21 +199,24 @@ void decoder_start(struct decoder_cache *cache, const real *memory, int n_source
     }
 }
 
-void decoder_step(real *hidden, struct decoder_cache *cache, const int *ids, const int *positions,
-                  const struct block_input *in, const struct net *net, const struct run *run)
+/* Positions up to that of the farthest hypothesis. */
+static void extend_positions(struct decoder_cache *cache, const int *positions, int n, int d)
 {
-    const struct config *c = net->config;
-    int n = in->n, d = c->d_model;
-    size_t mark = arena_mark(run->arena), size = (size_t)n * d;
     int longest = 0;
-    assert(n <= cache->width && cache->self[0].n_rows + n <= cache->capacity);
     for (int i = 0; i < n; i++)
         longest = positions[i] >= longest ? positions[i] + 1 : longest;
     for (; cache->n_positions < longest; cache->n_positions++)
         embed_position_rows(cache->position_rows + (size_t)cache->n_positions * d, cache->n_positions,
                             cache->n_positions + 1, d);
-    real *x = ARENA_TAKE(run->arena, real, size), *y = ARENA_TAKE(run->arena, real, size);
-    embed_forward(x, ids, positions, &net->target_embed, cache->position_rows, net->embed_scale, n, run);
+}
+
+static void blocks_step(real *hidden, struct decoder_cache *cache, real *x, const struct block_input *in,
+                        const struct net *net, const struct run *run)
+{
+    const struct config *c = net->config;
+    int n = in->n;
+    size_t size = (size_t)n * c->d_model;
+    real *y = ARENA_TAKE(run->arena, real, size);
     for (int l = 0; l < c->decoder_layers; l++) {
         block_forward(y, NULL, x, in, cache->cross_kv[l], &cache->self[l], &net->decoder[l], run);
         real *swap = x;
@@ -171,5 +227,22 @@ void decoder_step(real *hidden, struct decoder_cache *cache, const int *ids, con
         norm_forward(hidden, NULL, x, &net->decoder_norm, n, run);
     else
         memcpy(hidden, x, sizeof(real) * size);
+}
+
+void decoder_step(real *hidden, struct decoder_cache *cache, const int *ids, const int *positions,
+                  const struct block_input *in, const struct net *net, const struct run *run)
+{
+    int n = in->n, d = net->config->d_model;
+    size_t mark = arena_mark(run->arena);
+    assert(n <= cache->width && cache->self[0].n_rows + n <= cache->capacity);
+    if (!net->is_rnn)
+        extend_positions(cache, positions, n, d);
+    real *x = ARENA_TAKE(run->arena, real, (size_t)n * d);
+    embed_forward(x, ids, positions, &net->target_embed, net->is_rnn ? NULL : cache->position_rows,
+                  net->embed_scale, n, run);
+    if (net->is_rnn)
+        rnn_decoder_step(hidden, x, in, cache->memory, cache->rnn_keys, cache->self, &net->rnn_decoder, run);
+    else
+        blocks_step(hidden, cache, x, in, net, run);
     arena_reset(run->arena, mark);
 }

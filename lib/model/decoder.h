@@ -14,6 +14,7 @@ struct decoder_acts {
     int *ids; /* [Nt] inputs: the start symbol, then the target shifted by one */
     struct block_input in;
     struct block_acts *layers;
+    struct rnn_decoder_acts rnn; /* in their place where the net is recurrent */
     const real *norm_in;
     real *norm_stats;
 };
@@ -35,7 +36,12 @@ struct decoder_cache {
     int n_positions;
     struct block_cache self[CONFIG_MAX_LAYERS];
     real *cross_kv[CONFIG_MAX_LAYERS]; /* [Ns, 2D] */
+    const real *memory, *rnn_keys;     /* [Ns, D] where the net is recurrent, in place of cross_kv */
 };
+
+/* The reals that a cache takes from an arena, for `capacity` rows, `width` of them in a step, and a source of
+ * n_source tokens. */
+size_t decoder_cache_size(const struct net *net, size_t capacity, size_t width, size_t n_source);
 
 /* Takes a cache for `capacity` rows, `width` of them in a step at most, from the run's arena and computes the
  * cross keys and values of memory [Ns, D]. */

@@ -30,7 +30,8 @@ void embed_forward(real *y, const int *ids, const int *positions, const struct l
     for (int i = 0; i < n; i++, y += d) {
         linear_row(y, table, ids[i]);
         run->kern->scale(y, scale, d);
-        run->kern->add(y, position_rows + (size_t)positions[i] * d, d);
+        if (position_rows)
+            run->kern->add(y, position_rows + (size_t)positions[i] * d, d);
     }
 }
 

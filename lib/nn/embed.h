@@ -14,7 +14,8 @@
 /* rows [to - from, D]: the position vectors of from .. to-1. */
 void embed_position_rows(real *rows, int from, int to, int d);
 
-/* y [n, D] from ids [n] at positions [n]; table is a linear [V, D]; position_rows [max position + 1, D]. */
+/* y [n, D] from ids [n] at positions [n]; table is a linear [V, D]; position_rows [max position + 1, D], or
+ * NULL: without positions. */
 void embed_forward(real *y, const int *ids, const int *positions, const struct linear *table,
                    const real *position_rows, real scale, int n, const struct run *run);
 /* dtable [V, D] += scale * dy, row by row. */

@@ -72,6 +72,14 @@ struct kern {
     void (*gate_backward)(real *df, real *da, real *db, const real *dy, const real *f, const real *a,
                           const real *b, int n);
 
+    void (*gate_tanh)(real *y, const real *x, size_t n);           /* y = tanh(x); x may be y */
+    void (*gate_tanh_backward)(real *dx, const real *y, size_t n); /* dx *= 1 - y^2 */
+    /* Additive attention of one query q [n] over keys [n_keys, n]: scores = v . tanh(q + key). */
+    void (*additive)(real *scores, const real *q, const real *keys, const real *v, int n_keys, int n);
+    /* dq [n], dkeys and dv += */
+    void (*additive_backward)(real *dq, real *dkeys, real *dv, const real *dscores, const real *q,
+                              const real *keys, const real *v, int n_keys, int n);
+
     /* y = keep(j) ? x / (1 - p) : 0, keep decided by rng_at(key, j); for one row. x may be y. */
     void (*dropout)(real *y, const real *x, int n, uint32_t key, real p);
 

@@ -18,7 +18,7 @@
 static size_t scratch_size(const struct config *c, int longest, int copies)
 {
     size_t l = (size_t)longest, rows = MICRO_ROWS + l * (size_t)copies, d = (size_t)c->d_model,
-           f = (size_t)c->ffn_dim;
+           f = (size_t)config_inner_dim(c);
     size_t weights = (size_t)c->heads * l; /* of attention, a row */
     size_t kept = (size_t)c->encoder_layers * (10 * d + 2 * f + weights) +
                   (size_t)c->decoder_layers * (17 * d + 2 * f + 2 * weights);

@@ -1,7 +1,7 @@
 /*
  * grad_double_test.c: every gradient of whole small models against central differences, in double:
  *     dL/dw ~ (L(w + e) - L(w - e)) / 2e
- * post-norm and pre-norm, every way to tie embeddings, self-attention and SSRU, without dropout and with all three kinds of it
+ * post-norm and pre-norm, every way to tie embeddings, self-attention, SSRU and recurrent layers, without dropout and with all three kinds of it
  * (dropout is a function of its keys, so the loss stays a smooth function of the weights), and with R-Drop,
  * whose divergence is no constant of either pass. A fixed tolerance
  * of 1e-6 relative to the largest gradient of the tensor.
@@ -73,27 +73,61 @@ static void check_gradients(const char *name, struct problem *p)
     check_note("%s: largest relative difference %.1e, in %s", name, worst, worst_name);
 }
 
+static void check_config(const char *name, const struct config *config, bool dropout, real r_drop);
+
+/* Recurrent layers, two of each, with all dropout or none. */
+static void check_rnn(const char *name, enum tfm_rnn_cell cell, enum tfm_rnn_attention attention,
+                      enum tfm_tie tie, bool dropout, real r_drop)
+{
+    check_config(name,
+                 &(struct config){ .encoder_layers = 2,
+                                   .decoder_layers = 2,
+                                   .d_model = 8,
+                                   .heads = 1,
+                                   .ffn_dim = 8,
+                                   .arch = TFM_ARCH_RNN,
+                                   .rnn_cell = cell,
+                                   .rnn_attention = attention,
+                                   .norm_epsilon = 1e-5,
+                                   .scale_embedding = true,
+                                   .source_vocab_size = tie == TFM_TIE_ALL ? 13 : 11,
+                                   .vocab_size = 13,
+                                   .tie = tie,
+                                   .unk_token_id = 1,
+                                   .dropout = 0.1,
+                                   .attention_dropout = 0.2,
+                                   .activation_dropout = 0.15 },
+                 dropout, r_drop);
+}
+
 static void check_model(const char *name, bool pre_norm, enum tfm_tie tie, enum tfm_cell cell, bool dropout,
                         real r_drop)
 {
+    check_config(name,
+                 &(struct config){ .encoder_layers = 2,
+                                   .decoder_layers = 2,
+                                   .d_model = 8,
+                                   .heads = 2,
+                                   .ffn_dim = 12,
+                                   .pre_norm = pre_norm,
+                                   .decoder_cell = cell,
+                                   .norm_epsilon = 1e-5,
+                                   .scale_embedding = true,
+                                   .source_vocab_size = tie == TFM_TIE_ALL ? 13 : 11,
+                                   .vocab_size = 13,
+                                   .tie = tie,
+                                   .unk_token_id = 1,
+                                   .dropout = 0.1,
+                                   .attention_dropout = 0.2,
+                                   .activation_dropout = 0.15 },
+                 dropout, r_drop);
+}
+
+static void check_config(const char *name, const struct config *config, bool dropout, real r_drop)
+{
     struct tfm_error err;
     struct problem p = {
-        .config = { .encoder_layers = 2,
-                    .decoder_layers = 2,
-                    .d_model = 8,
-                    .heads = 2,
-                    .ffn_dim = 12,
-                    .pre_norm = pre_norm,
-                    .decoder_cell = cell,
-                    .norm_epsilon = 1e-5,
-                    .scale_embedding = true,
-                    .source_vocab_size = tie == TFM_TIE_ALL ? 13 : 11,
-                    .vocab_size = 13,
-                    .tie = tie,
-                    .unk_token_id = 1,
-                    .dropout = 0.1,
-                    .attention_dropout = 0.2,
-                    .activation_dropout = 0.15 },
+        .config = *config,
         .source = { 3, 11, source_ids, source_start, sentence_keys },
         .target = { 3, 9, target_ids, target_start, sentence_keys },
         .criterion = { 0.1, r_drop },
@@ -138,5 +172,11 @@ int main(void)
     check_model("SSRU, post-norm with dropout", false, TFM_TIE_NONE, TFM_CELL_SSRU, true, 0);
     check_model("SSRU, pre-norm with dropout", true, TFM_TIE_ALL, TFM_CELL_SSRU, true, 0);
     check_model("SSRU with R-Drop", false, TFM_TIE_ALL, TFM_CELL_SSRU, true, 5);
+    check_rnn("GRU, additive", TFM_RNN_GRU, TFM_RNN_ADDITIVE, TFM_TIE_ALL, false, 0);
+    check_rnn("LSTM, dot", TFM_RNN_LSTM, TFM_RNN_DOT, TFM_TIE_TARGET, false, 0);
+    check_rnn("GRU, general", TFM_RNN_GRU, TFM_RNN_GENERAL, TFM_TIE_NONE, false, 0);
+    check_rnn("LSTM, additive, with dropout", TFM_RNN_LSTM, TFM_RNN_ADDITIVE, TFM_TIE_NONE, true, 0);
+    check_rnn("GRU, dot, with dropout", TFM_RNN_GRU, TFM_RNN_DOT, TFM_TIE_ALL, true, 0);
+    check_rnn("GRU with R-Drop", TFM_RNN_GRU, TFM_RNN_ADDITIVE, TFM_TIE_ALL, true, 5);
     return check_done();
 }

@@ -440,16 +440,24 @@ int main(void)
         { .eos_bias = 2.5f, .seed = 4, .tie = TFM_TIE_NONE, .pre_norm = true },
         { .eos_bias = 2.5f, .seed = 5, .tie = TFM_TIE_ALL, .cell = TFM_CELL_SSRU },
         { .eos_bias = 2.5f, .seed = 6, .tie = TFM_TIE_NONE, .cell = TFM_CELL_SSRU, .pre_norm = true },
+        { .eos_bias = 2.5f, .seed = 7, .tie = TFM_TIE_ALL, .is_rnn = true },
+        { .eos_bias = 2.5f,
+          .seed = 8,
+          .tie = TFM_TIE_NONE,
+          .is_rnn = true,
+          .rnn_cell = TFM_RNN_LSTM,
+          .rnn_attention = TFM_RNN_DOT },
     };
     static const char *const names[] = { "post-norm, all tied", "pre-norm, nothing tied",
-                                         "SSRU, post-norm, all tied", "SSRU, pre-norm, nothing tied" };
+                                         "SSRU, post-norm, all tied", "SSRU, pre-norm, nothing tied",
+                                         "GRU, all tied", "LSTM, nothing tied" };
     struct tfm_error err;
     if (!CHECK(arena_init(&arena, (size_t)1 << 30, &err) == TFM_OK, "arena"))
         return check_done();
     make_lines();
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 6; i++) {
         check_note("%s", names[i]);
-        struct tfm_model *model = tiny_open((const char *const[]){ "a", "b", "c", "d" }[i], &variants[i]),
+        struct tfm_model *model = tiny_open((const char *const[]){ "a", "b", "c", "d", "e", "f" }[i], &variants[i]),
                          *int8 = NULL;
         test_model(model);
         check_note("%s, in int8", names[i]);
