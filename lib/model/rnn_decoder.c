@@ -1,6 +1,6 @@
 /*
  * rnn_decoder.c: the recurrent decoder forward, for whole targets or for one step, and back. What does not
- * hang on time is done for all rows at once: the products of the embeddings, the layers above the first
+ * depend on time is done for all rows at once: the products of the embeddings, the layers above the first
  * (each its own loop over time), the readout. In the first layer attention stands inside the loop; for step
  * t of m rows
  *     query [m, D] = old_h W^T       mix = attention(query, keys, memory)
@@ -88,7 +88,7 @@ const real *rnn_decoder_keys(const real *memory, int n_source, const struct rnn_
     return keys;
 }
 
-/* One step of the first layer, of n rows from place `first` on. */
+/* One step of the first layer: attention, then the cell. weights: attn_weights_size of the segments. */
 static void attend_step(struct rnn_decoder_acts *acts, int t, const struct attn_segment *segments,
                         int n_segments, real *weights, const struct rnn_decoder *decoder,
                         const struct run *run)
@@ -132,8 +132,8 @@ static void show_weights(const struct rnn_decoder_acts *acts, const struct block
     if (!run->tap)
         return;
     size_t mark = arena_mark(run->arena);
-    size_t *next =
-        ARENA_TAKE(run->arena, size_t, acts->steps.n_steps); /* of the sentence's row in each step */
+    /* where the sentence's row of each step is */
+    size_t *next = ARENA_TAKE(run->arena, size_t, acts->steps.n_steps);
     memcpy(next, acts->weights_at, sizeof(*next) * (size_t)acts->steps.n_steps);
     for (int s = 0; s < in->n_cross; s++) {
         int n_q = in->cross[s].n_q, n_k = in->cross[s].n_k;
