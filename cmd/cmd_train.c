@@ -85,6 +85,13 @@ static const struct option_spec options[] = {
     { .name = "dec-cell", FIELD(options.dec_cell), .argument = "attention|ssru", PRESET,
       .help = "how the decoder knows what it has written: by self-attention, or by a recurrent unit (SSRU) with "
               "one state a layer, which makes translation faster" },
+    { .name = "arch", FIELD(options.arch), .argument = "transformer|rnn",
+      .help = "what layers are made of: of attention, or of recurrent cells with one attention to the source" },
+    { .name = "rnn-cell", FIELD(options.rnn_cell), .argument = "gru|lstm",
+      .help = "the recurrent cells of --arch rnn" },
+    { .name = "rnn-attention", FIELD(options.rnn_attention), .argument = "additive|dot|general",
+      .help = "how --arch rnn compares the decoder's state with the source: by a small network, by their product, or by "
+              "their product with a matrix between" },
     { .name = "kv-heads", FIELD(options.kv_heads), .argument = "N", .min = 0, .max = 16384,
       .standard = "0, as many as --heads",
       .help = "heads of keys and values, each for some of --heads: 1 is multi-query attention; divides --heads" },

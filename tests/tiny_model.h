@@ -25,6 +25,9 @@ struct tiny_options {
     float eos_bias, unk_bias;
     uint64_t seed;
     int d_model; /* 0: 24 */
+    bool is_rnn; /* recurrent layers, with one head and without norms */
+    enum tfm_rnn_cell rnn_cell;
+    enum tfm_rnn_attention rnn_attention;
 };
 
 /* Appends a sentence of n words, each of one to three syllables. */
@@ -92,6 +95,13 @@ static inline enum tfm_status tiny_write(const char *folder, const struct tiny_o
         .positions = o->positions,
         .max_positions = o->max_positions,
     };
+    if (o->is_rnn) {
+        config.arch = TFM_ARCH_RNN;
+        config.rnn_cell = o->rnn_cell;
+        config.rnn_attention = o->rnn_attention;
+        config.positions = TFM_POSITIONS_NONE;
+        config.heads = 1;
+    }
     config.source_vocab_size = config.vocab_size = spm_size(spm);
     config.eos_token_id = config.decoder_start_token_id = spm_eos(spm);
     config.unk_token_id = spm_unk(spm);

@@ -85,20 +85,17 @@ static size_t scratch_of(const struct search_options *options, const struct net 
     const struct config *c = net->config;
     size_t d = (size_t)c->d_model, source = (size_t)n_pieces + 1;
     size_t limit = (size_t)search_limit(options, n_pieces, n_forced), beam = (size_t)options->beam_size;
-    size_t cache = beam * limit * d +
-                   (size_t)c->decoder_layers * (block_cache_size(&net->decoder[0], beam * limit, beam) +
-                                                source * 2 * (size_t)net->decoder[0].kv);
-    /* A layer takes about 15 rows of D and one of F (with a gate three) for each token, and for each query the weights
-     * of one head. */
-    size_t ffn = (1 + (size_t)activation_width(c->activation)) * (size_t)c->ffn_dim;
-    size_t rows = (source + beam) * (24 * d + ffn);
+    size_t cache = decoder_cache_size(net, beam * limit, beam, source);
+    /* A layer takes about 15 rows of D and what it has inside for each token, and for each query the weights of one
+     * head. */
+    size_t rows = (source + beam) * (24 * d + config_inner_size(c));
     size_t attention = source * (source + 3 * d) + beam * (limit + source) * (1 + d);
     attention += 2 * (size_t)c->heads * (source + limit); /* biases of distances */
     size_t lists = sizeof(int) * (4 * source + 2 * beam * (limit + 16)) +
                    beam * (sizeof(struct attn_segment) + sizeof(struct candidate_row) +
                            beam * sizeof(struct beam_candidate));
     if (options->align) /* of each node, and of each head in a step */
-        attention += source * (1 + beam * limit + beam * (size_t)net->decoder[0].cross.heads);
+        attention += source * (1 + beam * limit + beam * (size_t)c->heads);
     return sizeof(real) * (cache + rows + attention) + lists + beam_bytes(options->beam_size, (int)limit) +
            sizeof(struct live_sentence) + sizeof(struct linear) + ROUNDING;
 }
@@ -242,7 +239,7 @@ static void start_search(struct search *search, struct search_sentence *const *s
  * [hypotheses, n_source]. */
 static void keep_attention(struct search *search, const real *weights)
 {
-    int heads = search->net->decoder[0].cross.heads;
+    int heads = search->net->config->heads;
     for (int i = 0; i < search->n_live; i++) {
         struct live_sentence *live = &search->live[i];
         size_t n_q = (size_t)live->beam.n_live, n_k = (size_t)live->n_source;
@@ -284,9 +281,8 @@ static void decode_rows(struct search *search, int n)
     struct block_input in = { .n = n, .self = self, .n_self = n, .cross = cross, .n_cross = search->n_live };
     if (search->options->align) {
         in.cross_layer = search->options->align_layer;
-        in.cross_weights = ARENA_TAKE(
-            arena, real,
-            attn_weights_size(cross, search->n_live, search->net->decoder[in.cross_layer].cross.heads));
+        in.cross_weights =
+            ARENA_TAKE(arena, real, attn_weights_size(cross, search->n_live, search->net->config->heads));
     }
     for (int m = 0; m < search->n_members; m++) {
         struct member *member = &search->members[m];

@@ -29,13 +29,13 @@ static int first_head(const struct config *c, enum tfm_part part)
 {
     int layers = 0;
     for (enum tfm_part before = TFM_ENCODER; before < part; before++)
-        layers += attention_layers(c, before);
+        layers += config_attention_layers(c, before);
     return layers * c->heads;
 }
 
 int heads_count(const struct config *c)
 {
-    return first_head(c, TFM_CROSS) + attention_layers(c, TFM_CROSS) * c->heads;
+    return first_head(c, TFM_CROSS) + config_attention_layers(c, TFM_CROSS) * c->heads;
 }
 
 /* ---- one pair ---- */
@@ -119,7 +119,7 @@ static void fill_heads(struct tfm_head *heads, const struct sums *sums, const st
                        enum tfm_part part)
 {
     int first = first_head(c, part);
-    int n = attention_layers(c, part) * c->heads;
+    int n = config_attention_layers(c, part) * c->heads;
     for (int i = 0; i < n; i++) {
         const struct sums *s = &sums[first + i];
         struct tfm_head *h = &heads[first + i];

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "nn/activation.h"
 
 enum field_kind {
     FIELD_FIXED,  /* the only value that this version knows: names[0] */
@@ -46,6 +47,9 @@ _Static_assert(sizeof(enum tfm_cell) == sizeof(int), "an enumeration is an int")
 _Static_assert(sizeof(enum tfm_attention_function) == sizeof(int), "an enumeration is an int");
 _Static_assert(sizeof(enum tfm_attention_scale) == sizeof(int), "an enumeration is an int");
 _Static_assert(sizeof(enum tfm_positions) == sizeof(int), "an enumeration is an int");
+_Static_assert(sizeof(enum tfm_arch) == sizeof(int), "an enumeration is an int");
+_Static_assert(sizeof(enum tfm_rnn_cell) == sizeof(int), "an enumeration is an int");
+_Static_assert(sizeof(enum tfm_rnn_attention) == sizeof(int), "an enumeration is an int");
 
 static const struct choice architectures[] = { { "encoder-decoder", 0 }, { NULL, 0 } };
 static const struct choice functions[] = { { "dot", TFM_ATTENTION_DOT },
@@ -78,6 +82,13 @@ static const struct choice inits[] = { { "xavier", TFM_INIT_XAVIER },
 static const struct choice cells[] = { { "attention", TFM_CELL_ATTENTION },
                                        { "ssru", TFM_CELL_SSRU },
                                        { NULL, 0 } };
+static const struct choice layer_types[] = { { "transformer", TFM_ARCH_TRANSFORMER },
+                                             { "rnn", TFM_ARCH_RNN },
+                                             { NULL, 0 } };
+static const struct choice rnn_cells[] = { { "gru", TFM_RNN_GRU }, { "lstm", TFM_RNN_LSTM }, { NULL, 0 } };
+static const struct choice rnn_attentions[] = {
+    { "additive", TFM_RNN_ADDITIVE }, { "dot", TFM_RNN_DOT }, { "general", TFM_RNN_GENERAL }, { NULL, 0 }
+};
 static const struct choice ties[] = {
     { "all", TFM_TIE_ALL }, { "target", TFM_TIE_TARGET }, { "none", TFM_TIE_NONE }, { NULL, 0 }
 };
@@ -136,6 +147,9 @@ static const struct field fields[] = {
     BOOL("normalize_before", pre_norm),
     LATE_CHOICE("normalization", norm, norms),
     LATE_CHOICE("decoder_cell", decoder_cell, cells),
+    LATE_CHOICE("layer_type", arch, layer_types),
+    LATE_CHOICE("rnn_cell", rnn_cell, rnn_cells),
+    LATE_CHOICE("rnn_attention", rnn_attention, rnn_attentions),
     REAL("layer_norm_eps", norm_epsilon, 1e-12, 0.1),
     BOOL("scale_embedding", scale_embedding),
     CHOICE("positions", positions, positions),
@@ -354,6 +368,34 @@ static enum tfm_status check_positions(const struct config *c, const char *path,
     return TFM_OK;
 }
 
+/* What recurrent layers do not have must not seem to be there. */
+static enum tfm_status check_rnn(const struct config *c, const char *path, struct tfm_error *err)
+{
+    const struct {
+        const char *name, *wanted;
+        bool is_right;
+    } fields_without[] = {
+        { "encoder_attention_heads", "1", c->heads == 1 },
+        { "num_key_value_heads", "left out", config_kv_heads(c) == 1 },
+        { "attention_function", "\"dot\"", c->attention_function == TFM_ATTENTION_DOT },
+        { "attention_scale", "\"sqrt\"", c->attention_scale == TFM_SCALE_SQRT },
+        { "attention_window", "left out", c->attention_window == 0 },
+        { "activation_function", "\"relu\"", c->activation == TFM_ACTIVATION_RELU },
+        { "normalize_before", "false", !c->pre_norm },
+        { "normalization", "\"layer\"", c->norm == TFM_LAYER_NORM },
+        { "decoder_cell", "\"attention\"", c->decoder_cell == TFM_CELL_ATTENTION },
+        { "positions", "\"none\"", c->positions == TFM_POSITIONS_NONE },
+        { "encoder_layerdrop", "0", c->encoder_layerdrop == 0 },
+        { "decoder_layerdrop", "0", c->decoder_layerdrop == 0 },
+    };
+    for (size_t i = 0; i < sizeof(fields_without) / sizeof(*fields_without) && c->arch == TFM_ARCH_RNN; i++) {
+        if (!fields_without[i].is_right)
+            return err_set(err, TFM_EFORMAT, "%s: with the layer_type \"rnn\" %s should be %s", path,
+                           fields_without[i].name, fields_without[i].wanted);
+    }
+    return TFM_OK;
+}
+
 enum tfm_status config_check(const struct config *config, const char *path, struct tfm_error *err)
 {
     struct config c = *config;
@@ -372,6 +414,8 @@ enum tfm_status config_check(const struct config *config, const char *path, stru
                        "%s: tie_embeddings is \"all\", which needs one vocabulary for both sides, but "
                        "source_vocab_size is %d and vocab_size is %d",
                        path, c.source_vocab_size, c.vocab_size);
+
+    TRY(check_rnn(&c, path, err));
 
     /* </s> and <unk> stand in both vocabularies, the start symbol only in the target's. */
     int smaller = c.source_vocab_size < c.vocab_size ? c.source_vocab_size : c.vocab_size;
@@ -476,6 +520,28 @@ const char *config_difference(const struct config *a, const struct config *b)
             return fields[i].name;
     }
     return NULL;
+}
+
+int config_inner_dim(const struct config *config)
+{
+    if (config->arch == TFM_ARCH_RNN)
+        return config->d_model * (config->rnn_cell == TFM_RNN_LSTM ? 4 : 3);
+    return config->ffn_dim;
+}
+
+size_t config_inner_size(const struct config *config)
+{
+    int before = config->arch == TFM_ARCH_RNN ? 1 : activation_width(config->activation);
+    return (size_t)config_inner_dim(config) * (size_t)(before + 1);
+}
+
+int config_attention_layers(const struct config *config, enum tfm_part part)
+{
+    if (config->arch == TFM_ARCH_RNN)
+        return part == TFM_CROSS ? 1 : 0;
+    if (part == TFM_DECODER && config->decoder_cell == TFM_CELL_SSRU)
+        return 0;
+    return part == TFM_ENCODER ? config->encoder_layers : config->decoder_layers;
 }
 
 bool config_preset(struct config *config, const char *name)

@@ -27,6 +27,10 @@ struct config {
     enum tfm_positions positions;      /* positions */
     int max_positions;                 /* max_position_embeddings: rows of a table of learned positions */
     enum tfm_cell decoder_cell;        /* "attention" or "ssru" in place of the decoder's self-attention */
+    enum tfm_arch arch;                /* layer_type: "transformer" or "rnn", which has one head, no norms, no
+                                          SSRU and nothing of ffn_dim */
+    enum tfm_rnn_cell rnn_cell;        /* "gru" or "lstm" */
+    enum tfm_rnn_attention rnn_attention; /* "additive", "dot" or "general" */
     double norm_epsilon;               /* layer_norm_eps */
     bool scale_embedding;              /* embeddings times sqrt(D) */
     int source_vocab_size, vocab_size; /* source side; target side */
@@ -54,6 +58,15 @@ enum tfm_status config_write(const struct config *config, const json_t *training
 
 /* The name of a kind of positions. */
 const char *config_positions(enum tfm_positions kind);
+
+/* The widest row inside a layer: of the feed-forward layer, or of all gates of a recurrent cell. */
+int config_inner_dim(const struct config *config);
+/* What such a layer keeps inside for a row: before the activation, with a gate twice as wide, and behind it; or the
+ * gates as they come and go. */
+size_t config_inner_size(const struct config *config);
+
+/* Layers of a part that have attention; with recurrent units or networks some have none. */
+int config_attention_layers(const struct config *config, enum tfm_part part);
 
 /* The name of the first field in which two differ; NULL: in none. */
 const char *config_difference(const struct config *a, const struct config *b);

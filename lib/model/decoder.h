@@ -14,6 +14,7 @@ struct decoder_acts {
     int *ids; /* [Nt] inputs: the start symbol, then the target shifted by one */
     struct block_input in;
     struct block_acts *layers;
+    struct rnn_decoder_acts rnn; /* in their place where the net is recurrent */
     const real *norm_in;
     real *norm_stats;
 };
@@ -35,6 +36,10 @@ struct decoder_cache {
     int n_positions;
     struct block_cache self[CONFIG_MAX_LAYERS];
 };
+
+/* The reals that a cache takes from an arena, for `capacity` rows, `width` of them in a step, and a source of
+ * n_source tokens. */
+size_t decoder_cache_size(const struct net *net, size_t capacity, size_t width, size_t n_source);
 
 /* Takes a cache for `capacity` rows, `width` of them in a step at most, from the run's arena and computes the
  * cross keys and values of memory [Ns, D], the sentences of source. */

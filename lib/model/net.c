@@ -108,13 +108,19 @@ void net_bind(struct net *net, const struct config *c, const struct weights *w)
         .encoder_norm = norm_of(c, w->encoder_norm_w, w->encoder_norm_b),
         .decoder_norm = norm_of(c, w->decoder_norm_w, w->decoder_norm_b),
     };
+    net->is_rnn = c->arch == TFM_ARCH_RNN;
+    if (net->is_rnn) {
+        rnn_encoder_bind(&net->rnn_encoder, c, w);
+        rnn_decoder_bind(&net->rnn_decoder, c, w);
+        return;
+    }
     for (int l = 0; l < c->encoder_layers; l++)
         block_bind(&net->encoder[l], c, &w->encoder[l], false, l);
     for (int l = 0; l < c->decoder_layers; l++)
         block_bind(&net->decoder[l], c, &w->decoder[l], true, l);
 }
 
-static void block_each(struct block *b, net_visit *visit, void *arg)
+static void block_each(struct block *b, linear_visit *visit, void *arg)
 {
     visit(b->has_ssru ? &b->ssru.forget : &b->self_qkv, arg);
     visit(b->has_ssru ? &b->ssru.input : &b->self_out, arg);
@@ -127,13 +133,18 @@ static void block_each(struct block *b, net_visit *visit, void *arg)
     }
 }
 
-void net_each(struct net *net, net_visit *visit, void *arg)
+void net_each(struct net *net, linear_visit *visit, void *arg)
 {
     visit(&net->unembed, arg);
     if (net->config->tie == TFM_TIE_NONE)
         visit(&net->target_embed, arg);
     if (net->config->tie != TFM_TIE_ALL)
         visit(&net->source_embed, arg);
+    if (net->is_rnn) {
+        rnn_encoder_each(&net->rnn_encoder, visit, arg);
+        rnn_decoder_each(&net->rnn_decoder, visit, arg);
+        return;
+    }
     for (int l = 0; l < net->config->encoder_layers; l++)
         block_each(&net->encoder[l], visit, arg);
     for (int l = 0; l < net->config->decoder_layers; l++)

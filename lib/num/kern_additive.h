@@ -4,13 +4,6 @@
  * computed beside it.
  */
 
-/* 1 - 2 / (e^2x + 1); the error is that of a float near 1. */
-static inline V V_tanh(V x)
-{
-    V one = V_set(1);
-    return V_sub(one, V_div(V_set(2), V_add(V_exp(V_add(x, x)), one)));
-}
-
 static void body_additive(real *y, const real *q, const real *kt, int ldk, const real *v, int n, int d)
 {
     FOR_VECTORS(n)

@@ -136,6 +136,8 @@ static enum tfm_status list_settings(struct training *t, struct tfm_error *err)
     static const char *const cells[] = { "attention", "ssru" };
     static const char *const activations[] = { "relu", "gelu", "gelu-tanh", "swish", "swiglu", "geglu" };
     static const char *const functions[] = { "dot", "additive" }, *const scales[] = { "sqrt", "none" };
+    static const char *const rnn_cells[] = { "gru", "lstm" };
+    static const char *const rnn_attentions[] = { "additive", "dot", "general" };
     const struct config *c = &t->config;
     struct settings *s = &t->settings;
     state_set(s, "--seed", "%" PRIu64, o->seed);
@@ -161,6 +163,9 @@ static enum tfm_status list_settings(struct training *t, struct tfm_error *err)
     state_set(s, "--positions", "%s", config_positions(c->positions));
     if (c->positions == TFM_POSITIONS_LEARNED)
         state_set(s, "--max-positions", "%d", c->max_positions);
+    state_set(s, "--arch", "%s", train_options_arch(c->arch));
+    state_set(s, "--rnn-cell", "%s", rnn_cells[c->rnn_cell]);
+    state_set(s, "--rnn-attention", "%s", rnn_attentions[c->rnn_attention]);
     state_set(s, "--tied-embeddings", "%s", ties[c->tie]);
     state_set(s, "a corpus of", "%" PRIu64 " pairs (fingerprint %016" PRIx64 ")", windows_pairs(&t->windows),
               t->windows.fingerprint);

@@ -1,6 +1,7 @@
 /*
  * golden.h: holds the whole model to PyTorch in float64: activations, loss and gradients of small
- * models over a batch of three sentences. make_golden.py wrote the values; weights and batch come from the
+ * models, Transformers and recurrent networks, over a batch of three sentences. make_golden.py wrote the values; weights
+ * and batch come from the
  * same formulas on both sides. Included by golden_double_test.c (real is double) and golden_test.c (real is
  * float), which differ in the tolerance only: the largest error of a tensor may be `tolerance` times the
  * largest value of its kind.
@@ -82,6 +83,16 @@ static const struct golden_variant {
       .kv_heads = 1,
       .window = 1,
       .positions = TFM_POSITIONS_ALIBI },
+};
+
+static const struct golden_rnn_case {
+    struct golden_case c;
+    enum tfm_rnn_cell cell;
+    enum tfm_rnn_attention attention;
+} golden_rnn_cases[] = {
+    { { "rnn_gru", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true }, TFM_RNN_GRU, TFM_RNN_ADDITIVE },
+    { { "rnn_lstm", false, TFM_TIE_TARGET, TFM_CELL_ATTENTION, 11, 2, false }, TFM_RNN_LSTM, TFM_RNN_DOT },
+    { { "rnn_general", false, TFM_TIE_NONE, TFM_CELL_ATTENTION, 11, 0, false }, TFM_RNN_GRU, TFM_RNN_GENERAL },
 };
 
 /* ---- the values of a file ---- */
@@ -254,6 +265,17 @@ static struct config golden_config(const struct golden_case *c)
     /* clang-format on */
 }
 
+static struct config golden_rnn_config(const struct golden_rnn_case *c)
+{
+    struct config config = golden_config(&c->c);
+    config.arch = TFM_ARCH_RNN;
+    config.rnn_cell = c->cell;
+    config.rnn_attention = c->attention;
+    config.positions = TFM_POSITIONS_NONE;
+    config.heads = 1;
+    return config;
+}
+
 static void golden_check_activations(const struct golden_file *file, const struct net *net, struct run *run,
                                      const char *name, double tolerance)
 {
@@ -315,9 +337,8 @@ static void golden_check_loss(const struct golden_file *file, const struct net *
     run->keep = true;
 }
 
-static void golden_check(const struct golden_case *c, double tolerance)
+static void golden_check(const struct golden_case *c, struct config config, double tolerance)
 {
-    struct config config = golden_config(c);
     struct params params;
     struct golden_file file;
     struct arena arena;
@@ -356,7 +377,9 @@ static void golden_check(const struct golden_case *c, double tolerance)
 static int golden_main(double tolerance)
 {
     for (size_t i = 0; i < sizeof(golden_cases) / sizeof(*golden_cases); i++)
-        golden_check(&golden_cases[i], tolerance);
+        golden_check(&golden_cases[i], golden_config(&golden_cases[i]), tolerance);
+    for (size_t i = 0; i < sizeof(golden_rnn_cases) / sizeof(*golden_rnn_cases); i++)
+        golden_check(&golden_rnn_cases[i].c, golden_rnn_config(&golden_rnn_cases[i]), tolerance);
     return check_done();
 }
 

@@ -3,7 +3,7 @@
 
 The model is written here a second time, plainly from the formulas and in float64: one attention head
 after the other, a padded batch with masks where the C code has none, gradients by autograd. Weights come
-from a formula that both sides compute (golden_value), so no weights are stored. Needs PyTorch (Debian:
+from a formula that both sides compute (golden_value), so no weights are stored. Recurrent cells are PyTorch's own. Needs PyTorch (Debian:
 python3-torch); running the tests does not.
 
     /usr/bin/python3 tests/golden/make_golden.py
@@ -49,6 +49,13 @@ CONFIGS = [
      {"additive": True, "kv_heads": 1, "window": 1, "positions": "alibi"}),
 ]
 
+# name, cell, attention, tying, source and target vocabulary, start symbol, all gradients or their sums
+RNN_CONFIGS = [
+    ("rnn_gru", "GRU", "additive", "all", 13, 13, 0, True),
+    ("rnn_lstm", "LSTM", "dot", "target", 11, 13, 2, False),
+    ("rnn_general", "GRU", "general", "none", 11, 13, 0, False),
+]
+
 ACTIVATIONS = {
     "relu": torch.nn.functional.relu,
     "gelu": torch.nn.functional.gelu,
@@ -63,8 +70,7 @@ SOURCE = [[3, 7, 5, 10, EOS], [9, EOS], [4, 4, 8, 2, 6, 1, EOS]]
 TARGET = [[12, 3, 5, EOS], [7, 11, 2, 9, 10, EOS], [6, EOS]]
 
 
-def list_params(pre_norm, tie, ssru, n_source, n_target, variant):
-    """Names and shapes, in the order of lib/model/params.def."""
+def list_embeddings(tie, n_source, n_target):
     params = []
     if tie == "all":
         params.append(("model.shared.weight", (n_target, D)))
@@ -74,6 +80,12 @@ def list_params(pre_norm, tie, ssru, n_source, n_target, variant):
     if tie == "none":
         params.append(("lm_head.weight", (n_target, D)))
     params.append(("final_logits_bias", (n_target,)))
+    return params
+
+
+def list_params(pre_norm, tie, ssru, n_source, n_target, variant):
+    """Names and shapes, in the order of lib/model/params.def."""
+    params = list_embeddings(tie, n_source, n_target)
     for side in ("encoder", "decoder"):
         if variant.get("positions") == "learned":
             params.append((f"model.{side}.embed_positions.weight", (variant["max_positions"], D)))
@@ -271,11 +283,109 @@ def block(x, self_mask, memory, cross_mask, w, name, pre_norm, variant, has_ssru
     return sublayer(x, lambda y: feed_forward(y, w, name, variant.get("activation", "relu")), f"{name}.final_layer_norm")
 
 
-def run(pre_norm, tie, has_ssru, start, w, variant):
+def list_rnn_params(cell, attention, tie, n_source, n_target):
+    """The same for recurrent layers."""
+    params = list_embeddings(tie, n_source, n_target)
+    gates = 4 if cell == "LSTM" else 3
+    if attention != "dot":
+        params.append(("model.decoder.attention.q_proj.weight", (D, D)))
+    if attention == "additive":
+        params.append(("model.decoder.attention.k_proj.weight", (D, D)))
+        params.append(("model.decoder.attention.k_proj.bias", (D,)))
+        params.append(("model.decoder.attention.score.weight", (1, D)))
+    params.append(("model.decoder.context.weight", (gates * D, D)))
+    params.append(("model.decoder.readout.state.weight", (D, D)))
+    params.append(("model.decoder.readout.state.bias", (D,)))
+    params.append(("model.decoder.readout.context.weight", (D, D)))
+    for side, ways, width in (("encoder", ("rnn", "rnn.reverse"), D // 2), ("decoder", ("rnn",), D)):
+        for layer in range(LAYERS):
+            for way in ways:
+                name = f"model.{side}.layers.{layer}.{way}"
+                params.append((f"{name}.input.weight", (gates * width, D)))
+                params.append((f"{name}.input.bias", (gates * width,)))
+                params.append((f"{name}.hidden.weight", (gates * width, width)))
+                params.append((f"{name}.hidden.bias", (gates * width,)))
+    return params
+
+
+def cell_weights(w, name):
+    """In PyTorch's order."""
+    return [w[f"{name}.{part}"] for part in ("input.weight", "hidden.weight", "input.bias", "hidden.bias")]
+
+
+def run_cell(cell, x, weights):
+    """x [T, D] through what nn.GRU and nn.LSTM call; with weights of two ways, through both."""
+    both = len(weights) > 4
+    zero = torch.zeros(2, 1, D // 2) if both else torch.zeros(1, 1, D)
+    if cell == "LSTM":
+        return torch.lstm(x[None], (zero, zero), weights, True, 1, 0.0, True, both, True)[0][0]
+    return torch.gru(x[None], zero, weights, True, 1, 0.0, True, both, True)[0][0]
+
+
+def rnn_attention(kind, state, memory, w):
+    """state [D], memory [S, D]: the context."""
+    if kind == "additive":
+        energy = torch.tanh(w["model.decoder.attention.q_proj.weight"] @ state
+                            + linear(memory, w, "model.decoder.attention.k_proj"))
+        scores = energy @ w["model.decoder.attention.score.weight"][0]
+    elif kind == "general":
+        scores = memory @ (w["model.decoder.attention.q_proj.weight"] @ state)
+    else:
+        scores = memory @ state
+    return torch.softmax(scores, dim=0) @ memory
+
+
+def rnn_decode(cell, kind, y, memory, w):
+    """One sentence: y [T, D] embeddings; top [T, D] and contexts [T, D]."""
+    weights = cell_weights(w, "model.decoder.layers.0.rnn")
+    weights[0] = torch.cat([weights[0], w["model.decoder.context.weight"]], dim=1)
+    state, cell_state, states, contexts = torch.zeros(1, D), torch.zeros(1, D), [], []
+    for t in range(y.shape[0]):
+        contexts.append(rnn_attention(kind, state[0], memory, w))
+        x = torch.cat([y[t], contexts[-1]])[None]
+        if cell == "LSTM":
+            state, cell_state = torch.lstm_cell(x, (state, cell_state), *weights)
+        else:
+            state = torch.gru_cell(x, state, *weights)
+        states.append(state[0])
+    top = torch.stack(states)
+    for layer in range(1, LAYERS):
+        top = top + run_cell(cell, top, cell_weights(w, f"model.decoder.layers.{layer}.rnn"))
+    return top, torch.stack(contexts)
+
+
+def run_rnn(cell, kind, tie, start, w):
+    """Sentence by sentence, without padding."""
+    source_table, target_table, unembed = tables(tie, w)
+    memories, hiddens, nlls, loss = [], [], [], 0
+    for source, target in zip(SOURCE, TARGET):
+        memory = source_table[source] * math.sqrt(D)
+        for layer in range(LAYERS):
+            name = f"model.encoder.layers.{layer}.rnn"
+            y = run_cell(cell, memory, cell_weights(w, name) + cell_weights(w, name + ".reverse"))
+            memory = y + memory if layer > 0 else y
+        y = target_table[[start] + target[:-1]] * math.sqrt(D)
+        top, contexts = rnn_decode(cell, kind, y, memory, w)
+        hidden = torch.tanh(linear(top, w, "model.decoder.readout.state")
+                            + contexts @ w["model.decoder.readout.context.weight"].T)
+        log_p = torch.log_softmax(hidden @ unembed.T + w["final_logits_bias"], dim=-1)
+        nll = -log_p.gather(-1, torch.tensor(target)[:, None])[:, 0]
+        loss = loss + ((1 - SMOOTHING) * nll - SMOOTHING * log_p.mean(-1)).sum()
+        memories.append(memory)
+        hiddens.append(hidden)
+        nlls.append(nll)
+    return torch.cat(memories), torch.cat(hiddens), torch.cat(nlls), loss
+
+
+def tables(tie, w):
+    """Embeddings of source and target, and the output layer."""
     source_table = w["model.shared.weight" if tie == "all" else "model.encoder.embed_tokens.weight"]
     target_table = w["model.shared.weight" if tie == "all" else "model.decoder.embed_tokens.weight"]
-    unembed = w["lm_head.weight"] if tie == "none" else target_table
+    return source_table, target_table, w["lm_head.weight"] if tie == "none" else target_table
 
+
+def run(pre_norm, tie, has_ssru, start, w, variant):
+    source_table, target_table, unembed = tables(tie, w)
     source, source_real = pad(SOURCE)
     source_mask = source_real[:, None, :]
     lengths = [len(s) for s in SOURCE]
@@ -315,22 +425,30 @@ def sums(gradient):
     return torch.stack([g.sum(), g.abs().sum(), (g * order).sum()])
 
 
-def main():
+def write_model(name, params, model, full):
+    """model(weights) gives memory, hidden states, -log p of the tokens, loss."""
+    weights = make_weights(params)
+    memory, hidden, row_nll, loss = model(weights)
+    loss.backward()
     folder = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(folder, name + ".txt"), "w", encoding="ascii") as out:
+        write(out, "encoder", memory)
+        write(out, "decoder", hidden)
+        write(out, "row_nll", row_nll)
+        write(out, "loss", loss)
+        for param, _ in params:
+            gradient = weights[param].grad
+            write(out, param, gradient if full else sums(gradient))
+
+
+def main():
     for name, pre_norm, tie, has_ssru, n_source, n_target, start, full, *variants in CONFIGS:
         variant = variants[0] if variants else {}
         params = list_params(pre_norm, tie, has_ssru, n_source, n_target, variant)
-        weights = make_weights(params)
-        memory, hidden, row_nll, loss = run(pre_norm, tie, has_ssru, start, weights, variant)
-        loss.backward()
-        with open(os.path.join(folder, name + ".txt"), "w", encoding="ascii") as out:
-            write(out, "encoder", memory)
-            write(out, "decoder", hidden)
-            write(out, "row_nll", row_nll)
-            write(out, "loss", loss)
-            for param, _ in params:
-                gradient = weights[param].grad
-                write(out, param, gradient if full else sums(gradient))
+        write_model(name, params, lambda w: run(pre_norm, tie, has_ssru, start, w, variant), full)
+    for name, cell, kind, tie, n_source, n_target, start, full in RNN_CONFIGS:
+        params = list_rnn_params(cell, kind, tie, n_source, n_target)
+        write_model(name, params, lambda w: run_rnn(cell, kind, tie, start, w), full)
 
 
 main()

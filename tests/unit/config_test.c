@@ -94,6 +94,8 @@ static void test_round_trip(void)
     CHECK(strstr(first, "normalization") == NULL && strstr(first, "layerdrop") == NULL &&
               strstr(first, "initialization") == NULL,
           "what is as ever needs no field");
+    CHECK(strstr(first, "layer_type") == NULL && strstr(first, "rnn_") == NULL && found.arch == TFM_ARCH_TRANSFORMER,
+          "a Transformer needs no layer_type");
     CHECK(strstr(first, "\"dropout\": 0.1,") != NULL && strstr(first, "\"layer_norm_eps\": 1e-6,") != NULL,
           "without digits that nobody wrote");
     CHECK(config_write(&found, training, path, &err) == TFM_OK, "and written again");
@@ -155,6 +157,24 @@ static void test_round_trip(void)
     config.kv_heads = 0;
     CHECK(config_check(&config, path, &err) == TFM_EFORMAT && strstr(err.message, "a head is 1 wide") != NULL,
           "RoPE needs pairs of columns: %s", err.message);
+
+    config = small_config();
+    config.arch = TFM_ARCH_RNN;
+    config.rnn_cell = TFM_RNN_LSTM;
+    config.rnn_attention = TFM_RNN_GENERAL;
+    config.heads = 1;
+    config.pre_norm = false;
+    config.activation = TFM_ACTIVATION_RELU;
+    config.positions = TFM_POSITIONS_NONE;
+    CHECK(config_write(&config, NULL, path, &err) == TFM_OK && read_config(&found, path, &err) == TFM_OK &&
+              found.arch == TFM_ARCH_RNN && found.rnn_cell == TFM_RNN_LSTM &&
+              found.rnn_attention == TFM_RNN_GENERAL,
+          "so are recurrent layers");
+    config.rnn_cell = TFM_RNN_GRU;
+    CHECK_STR(config_difference(&config, &found), "rnn_cell", "another cell is a difference");
+    config.decoder_cell = TFM_CELL_SSRU;
+    CHECK(config_check(&config, "x", &err) == TFM_EFORMAT && strstr(err.message, "decoder_cell should be") != NULL,
+          "recurrent layers have no SSRU: %s", err.message);
 }
 
 /* Sets one field of a good config.json to a JSON text (NULL: removes it) and reads the file. */
@@ -225,6 +245,10 @@ static void test_fields(void)
         { "decoder_cell", "\"gru\"",
           "decoder_cell is \"gru\"; this version of tfm knows \"attention\", \"ssru\"" },
         { "decoder_cell", "1", "decoder_cell" },
+        { "layer_type", "\"lstm\"", "layer_type is \"lstm\"; this version of tfm knows \"transformer\", \"rnn\"" },
+        { "layer_type", "\"rnn\"", "with the layer_type \"rnn\" encoder_attention_heads should be 1" },
+        { "rnn_cell", "\"elman\"", "rnn_cell is \"elman\"; this version of tfm knows \"gru\", \"lstm\"" },
+        { "rnn_attention", "\"none\"", "knows \"additive\", \"dot\", \"general\"" },
         { "tie_embeddings", "\"some\"", "knows \"all\", \"target\", \"none\"" },
         { "tie_embeddings", "true", "tie_embeddings" },
         { "d_model", NULL, "d_model" },

@@ -1,9 +1,9 @@
 /*
  * grad_double_test.c: every gradient of whole small models against central differences, in double:
  *     dL/dw ~ (L(w + e) - L(w - e)) / 2e
- * post-norm and pre-norm, layer and RMS norm, every activation, every way to tie embeddings, self-attention and SSRU,
- * every kind of positions and of attention, without dropout and with all three kinds of it (dropout is a function of its
- * keys, so the loss stays a smooth function of the weights), with layers left out, and with R-Drop,
+ * post-norm and pre-norm, layer and RMS norm, every activation, every way to tie embeddings, self-attention, SSRU and
+ * recurrent layers, every kind of positions and of attention, without dropout and with all three kinds of it (dropout is
+ * a function of its keys, so the loss stays a smooth function of the weights), with layers left out, and with R-Drop,
  * whose divergence is no constant of either pass. A fixed tolerance
  * of 1e-6 relative to the largest gradient of the tensor.
  */
@@ -209,6 +209,19 @@ static void check_attention(void)
     }
 }
 
+/* Recurrent layers, two of each, with all dropout or none. */
+static void check_rnn(const char *name, enum tfm_rnn_cell cell, enum tfm_rnn_attention attention,
+                      enum tfm_tie tie, bool dropout, real r_drop)
+{
+    struct config config = config_of(false, tie, TFM_CELL_ATTENTION);
+    config.arch = TFM_ARCH_RNN;
+    config.rnn_cell = cell;
+    config.rnn_attention = attention;
+    config.heads = 1;
+    config.positions = TFM_POSITIONS_NONE;
+    check_config(name, &config, dropout, r_drop);
+}
+
 int main(void)
 {
     check_positions();
@@ -236,5 +249,11 @@ int main(void)
     check_parts("GEGLU", false, TFM_LAYER_NORM, TFM_ACTIVATION_GEGLU, false, 0);
     check_parts("layers left out, post-norm", false, TFM_LAYER_NORM, TFM_ACTIVATION_RELU, true, 0.5);
     check_parts("layers left out, pre-norm", true, TFM_LAYER_NORM, TFM_ACTIVATION_RELU, true, 0.5);
+    check_rnn("GRU, additive", TFM_RNN_GRU, TFM_RNN_ADDITIVE, TFM_TIE_ALL, false, 0);
+    check_rnn("LSTM, dot", TFM_RNN_LSTM, TFM_RNN_DOT, TFM_TIE_TARGET, false, 0);
+    check_rnn("GRU, general", TFM_RNN_GRU, TFM_RNN_GENERAL, TFM_TIE_NONE, false, 0);
+    check_rnn("LSTM, additive, with dropout", TFM_RNN_LSTM, TFM_RNN_ADDITIVE, TFM_TIE_NONE, true, 0);
+    check_rnn("GRU, dot, with dropout", TFM_RNN_GRU, TFM_RNN_DOT, TFM_TIE_ALL, true, 0);
+    check_rnn("GRU with R-Drop", TFM_RNN_GRU, TFM_RNN_ADDITIVE, TFM_TIE_ALL, true, 5);
     return check_done();
 }

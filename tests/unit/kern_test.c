@@ -68,6 +68,8 @@ static bool same_rows(const struct kern *k, int n, int kind)
         v[l] = v2[l] = w2[l] = w[l];
     IN_PLACE(x, t->gate_backward(o, t == k ? w : w2, t == k ? v : v2, x, y, x + 1, y + 1, n));
     ok &= same(w, w2, MAX) && same(v, v2, MAX);
+    IN_PLACE(x, t->gate_tanh(o, o, (size_t)n));
+    IN_PLACE(x, t->gate_tanh_backward(o, y, (size_t)n));
     IN_PLACE(x, t->dropout(o, x, n, 12345, (real)0.3));
     IN_PLACE(x, t->additive(o, y, y + 7, n + 1, y + 11, n, 5));
     fill(w, MAX, 0, 14);
@@ -254,6 +256,17 @@ static void check_reference(void)
     for (int i = 0; i < MAX; i++)
         limits &= i % 2 ? y[i] == 1 : y[i] >= 0 && y[i] < (real)1e-37;
     CHECK(limits, "far out it is 0 and 1");
+
+    double tanh_error = 0;
+    for (int i = 0; i < MAX; i++)
+        x[i] = (real)(i - MAX / 2) / 64; /* to +-32 */
+    kern_ref.gate_tanh(y, x, MAX);
+    for (int i = 0; i < MAX; i++)
+        tanh_error = fmax(tanh_error, fabs((double)y[i] - tanh((double)x[i])));
+    x[5] = (real)NAN;
+    kern_ref.gate_tanh(p, x, 16);
+    CHECK(isnan(p[5]) && !isnan(p[4]), "tanh of NaN is NaN");
+    CHECK(tanh_error < 3e-7 && y[0] == -1 && y[MAX - 1] == 1 && y[MAX / 2] == 0, "tanh is right to %.1e", tanh_error);
 
     long kept = 0;
     for (int i = 0; i < MAX; i++)

@@ -470,6 +470,10 @@ int main(void)
           { .eos_bias = 2.5f, .seed = 19, .heads = 6, .kv_heads = 3, .function = TFM_ATTENTION_ADDITIVE,
             .positions = TFM_POSITIONS_RELATIVE, .window = 4, .pre_norm = true } },
         { "no positions", { .eos_bias = 2.5f, .seed = 12, .positions = TFM_POSITIONS_NONE, .pre_norm = true } },
+        { "GRU, all tied", { .eos_bias = 2.5f, .seed = 7, .tie = TFM_TIE_ALL, .is_rnn = true } },
+        { "LSTM, nothing tied",
+          { .eos_bias = 2.5f, .seed = 8, .tie = TFM_TIE_NONE, .is_rnn = true, .rnn_cell = TFM_RNN_LSTM,
+            .rnn_attention = TFM_RNN_DOT } },
     };
     /* clang-format on */
     struct tfm_error err;

@@ -128,6 +128,32 @@ static void test_table(void)
     check_shape(&params, "model.decoder.layers.1.encoder_attn.score_proj.weight", 4, 32);
     params_release(&params);
 
+    config = tiny_config(TFM_TIE_ALL, false);
+    config.arch = TFM_ARCH_RNN;
+    config.rnn_cell = TFM_RNN_LSTM;
+    CHECK(params_list(&params, &config, &err) == TFM_OK, "RNN: is listed");
+    check_table(&params, "RNN");
+    CHECK_INT(params.n, 1 + 1 + 8 + 3 * 8 + 2 * 4, "RNN: number of tensors");
+    check_shape(&params, "model.encoder.layers.2.rnn.reverse.input.weight", 4 * 64, 128);
+    check_shape(&params, "model.encoder.layers.2.rnn.hidden.weight", 4 * 64, 64);
+    check_shape(&params, "model.decoder.layers.1.rnn.hidden.weight", 4 * 128, 128);
+    check_shape(&params, "model.decoder.attention.score.weight", 1, 128);
+    long forward = offset_of(&params, "model.encoder.layers.0.rnn.input.weight");
+    CHECK_INT(offset_of(&params, "model.encoder.layers.0.rnn.reverse.input.weight") - forward, 4 * 64 * 128,
+              "RNN: the input's matrices of both ways lie side by side");
+    real *values = mem_alloc(params.size * sizeof(real), &err);
+    params_init(&params, values, 1);
+    const real *bias = values + offset_of(&params, "model.decoder.layers.0.rnn.input.bias");
+    CHECK(bias[127] == 0 && bias[128] == 1 && bias[255] == 1 && bias[256] == 0, "RNN: LSTM begins by not forgetting");
+    mem_free(values);
+    params_release(&params);
+    config.rnn_cell = TFM_RNN_GRU;
+    config.rnn_attention = TFM_RNN_DOT;
+    params_list(&params, &config, &err);
+    CHECK_INT(params.n, 1 + 1 + 4 + 3 * 8 + 2 * 4, "RNN: a product needs no matrix");
+    check_shape(&params, "model.encoder.layers.2.rnn.hidden.weight", 3 * 64, 64);
+    params_release(&params);
+
     config = tiny_config(TFM_TIE_NONE, false);
     params_list(&params, &config, &err);
     check_shape(&params, "model.encoder.embed_tokens.weight", 90, 128);
