@@ -444,9 +444,13 @@ static bool same_value(struct config *a, struct config *b, const struct field *f
     return false;
 }
 
-const char *config_positions(enum tfm_positions kind)
+const char *config_choice(const struct config *config, const char *name)
 {
-    return choice_name(positions, (int)kind);
+    struct config c = *config;
+    const struct field *field = fields;
+    while (strcmp(field->name, name) != 0 || field->kind != FIELD_CHOICE)
+        field++;
+    return choice_name(field->choices, *int_at(&c, field));
 }
 
 const char *config_difference(const struct config *a, const struct config *b)

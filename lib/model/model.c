@@ -210,7 +210,7 @@ static enum tfm_status resize_positions(struct tfm_model *model, int n, struct t
         return err_set(err, TFM_EINVAL,
                        "%s: its positions are \"%s\", of which there is no number to change (--max-positions is for "
                        "those that are learned)",
-                       model->folder, config_positions(model->config.positions));
+                       model->folder, config_choice(&model->config, "positions"));
     model->resized = mem_alloc(2 * (size_t)n * d * sizeof(real), err);
     if (model->resized == NULL)
         return TFM_ENOMEM;

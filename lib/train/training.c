@@ -134,7 +134,6 @@ static enum tfm_status list_settings(struct training *t, struct tfm_error *err)
     static const char *const ties[] = { "all", "target", "none" };
     const struct tfm_train_options *o = &t->options;
     static const char *const cells[] = { "attention", "ssru" };
-    static const char *const functions[] = { "dot", "additive" }, *const scales[] = { "sqrt", "none" };
     const struct config *c = &t->config;
     struct settings *s = &t->settings;
     state_set(s, "--seed", "%" PRIu64, o->seed);
@@ -151,10 +150,10 @@ static enum tfm_status list_settings(struct training *t, struct tfm_error *err)
     state_set(s, "--norm-position", "%s", c->pre_norm ? "pre" : "post");
     state_set(s, "--dec-cell", "%s", cells[c->decoder_cell]);
     state_set(s, "--kv-heads", "%d", config_kv_heads(c));
-    state_set(s, "--attention", "%s", functions[c->attention_function]);
-    state_set(s, "--attention-scale", "%s", scales[c->attention_scale]);
+    state_set(s, "--attention", "%s", config_choice(c, "attention_function"));
+    state_set(s, "--attention-scale", "%s", config_choice(c, "attention_scale"));
     state_set(s, "--attention-window", "%d", c->attention_window);
-    state_set(s, "--positions", "%s", config_positions(c->positions));
+    state_set(s, "--positions", "%s", config_choice(c, "positions"));
     if (c->positions == TFM_POSITIONS_LEARNED)
         state_set(s, "--max-positions", "%d", c->max_positions);
     state_set(s, "--tied-embeddings", "%s", ties[c->tie]);
