@@ -55,17 +55,13 @@ static const struct choice architectures[] = { { "encoder-decoder", 0 }, { NULL,
 static const struct choice functions[] = { { "dot", TFM_ATTENTION_DOT },
                                            { "additive", TFM_ATTENTION_ADDITIVE },
                                            { NULL, 0 } };
-static const struct choice scales[] = { { "sqrt", TFM_SCALE_SQRT },
-                                        { "none", TFM_SCALE_NONE },
-                                        { NULL, 0 } };
-static const struct choice positions[] = { { "sinusoidal", TFM_POSITIONS_HALVES },
-                                           { "interleaved", TFM_POSITIONS_INTERLEAVED },
-                                           { "learned", TFM_POSITIONS_LEARNED },
-                                           { "rope", TFM_POSITIONS_ROPE },
-                                           { "alibi", TFM_POSITIONS_ALIBI },
-                                           { "relative", TFM_POSITIONS_RELATIVE },
-                                           { "none", TFM_POSITIONS_NONE },
-                                           { NULL, 0 } };
+static const struct choice scales[] = { { "sqrt", TFM_SCALE_SQRT }, { "none", TFM_SCALE_NONE }, { NULL, 0 } };
+static const struct choice positions[] = {
+    { "sinusoidal", TFM_POSITIONS_HALVES }, { "interleaved", TFM_POSITIONS_INTERLEAVED },
+    { "learned", TFM_POSITIONS_LEARNED },   { "rope", TFM_POSITIONS_ROPE },
+    { "alibi", TFM_POSITIONS_ALIBI },       { "relative", TFM_POSITIONS_RELATIVE },
+    { "none", TFM_POSITIONS_NONE },         { NULL, 0 }
+};
 /* Where two names have a value, the first is written. */
 static const struct choice activations[] = { { "relu", TFM_ACTIVATION_RELU },
                                              { "gelu", TFM_ACTIVATION_GELU },
@@ -337,34 +333,38 @@ static enum tfm_status check_attention(const struct config *c, const char *path,
 {
     if (c->heads % config_kv_heads(c) != 0)
         return err_set(err, TFM_EFORMAT,
-                       "%s: num_key_value_heads is %d, which does not divide the %d attention heads evenly", path,
-                       c->kv_heads, c->heads);
+                       "%s: num_key_value_heads is %d, which does not divide the %d attention heads evenly",
+                       path, c->kv_heads, c->heads);
     if (c->attention_function != TFM_ATTENTION_ADDITIVE)
         return TFM_OK;
     if (c->attention_scale != TFM_SCALE_SQRT)
-        return err_set(err, TFM_EFORMAT,
-                       "%s: attention_scale is \"none\", but there is no scale to leave out: attention_function is "
-                       "\"additive\"",
-                       path);
+        return err_set(
+            err, TFM_EFORMAT,
+            "%s: attention_scale is \"none\", but there is no scale to leave out: attention_function is "
+            "\"additive\"",
+            path);
     if (c->positions == TFM_POSITIONS_ROPE)
-        return err_set(err, TFM_EFORMAT,
-                       "%s: positions is \"rope\", which tells distances by dot products, but attention_function "
-                       "is \"additive\"",
-                       path);
+        return err_set(
+            err, TFM_EFORMAT,
+            "%s: positions is \"rope\", which tells distances by dot products, but attention_function "
+            "is \"additive\"",
+            path);
     return TFM_OK;
 }
 
 static enum tfm_status check_positions(const struct config *c, const char *path, struct tfm_error *err)
 {
     if (c->positions == TFM_POSITIONS_LEARNED && c->max_positions == 0)
-        return err_set(err, TFM_EFORMAT,
-                       "%s: positions is \"learned\", which needs max_position_embeddings: the rows of the tables",
-                       path);
+        return err_set(
+            err, TFM_EFORMAT,
+            "%s: positions is \"learned\", which needs max_position_embeddings: the rows of the tables",
+            path);
     if (c->positions == TFM_POSITIONS_ROPE && c->d_model / c->heads % 2 != 0)
-        return err_set(err, TFM_EFORMAT,
-                       "%s: positions is \"rope\", which turns pairs of columns, but a head is %d wide (d_model "
-                       "is %d, with %d heads)",
-                       path, c->d_model / c->heads, c->d_model, c->heads);
+        return err_set(
+            err, TFM_EFORMAT,
+            "%s: positions is \"rope\", which turns pairs of columns, but a head is %d wide (d_model "
+            "is %d, with %d heads)",
+            path, c->d_model / c->heads, c->d_model, c->heads);
     return TFM_OK;
 }
 
@@ -507,9 +507,13 @@ static bool same_value(struct config *a, struct config *b, const struct field *f
     return false;
 }
 
-const char *config_positions(enum tfm_positions kind)
+const char *config_choice(const struct config *config, const char *name)
 {
-    return choice_name(positions, (int)kind);
+    struct config c = *config;
+    const struct field *field = fields;
+    while (strcmp(field->name, name) != 0 || field->kind != FIELD_CHOICE)
+        field++;
+    return choice_name(field->choices, *int_at(&c, field));
 }
 
 const char *config_difference(const struct config *a, const struct config *b)

@@ -56,8 +56,8 @@ enum tfm_status config_parse(struct config *config, const json_t *root, const ch
 enum tfm_status config_write(const struct config *config, const json_t *training, const char *path,
                              struct tfm_error *err);
 
-/* The name of a kind of positions. */
-const char *config_positions(enum tfm_positions kind);
+/* What a field that is one of some names has: config_choice(c, "positions") is "rope". */
+const char *config_choice(const struct config *config, const char *name);
 
 /* The widest row inside a layer: of the feed-forward layer, or of all gates of a recurrent cell. */
 int config_inner_dim(const struct config *config);

@@ -211,10 +211,11 @@ static enum tfm_status resize_positions(struct tfm_model *model, int n, struct t
     struct position *sides[] = { &model->net.source_position, &model->net.target_position };
     size_t d = (size_t)model->config.d_model;
     if (model->config.positions != TFM_POSITIONS_LEARNED)
-        return err_set(err, TFM_EINVAL,
-                       "%s: its positions are \"%s\", of which there is no number to change (--max-positions is for "
-                       "those that are learned)",
-                       model->folder, config_positions(model->config.positions));
+        return err_set(
+            err, TFM_EINVAL,
+            "%s: its positions are \"%s\", of which there is no number to change (--max-positions is for "
+            "those that are learned)",
+            model->folder, config_choice(&model->config, "positions"));
     model->resized = mem_alloc(2 * (size_t)n * d * sizeof(real), err);
     if (model->resized == NULL)
         return TFM_ENOMEM;

@@ -4,6 +4,7 @@
  * and back, with D = dropout's mask / (1 - p):
  *     dV = (P D)^T dO    dP = (dO V^T) D    dS = scale * P (dP - rowsum(dP P))    dQ = dS K    dK = dS^T Q
  *     dB = dS / scale
+ * An additive score is score_h . tanh(q + k) in place of scale * q . k.
  * The products are the kernels' own, whose results for a row depend on nothing but the row: so a decoding
  * step gives the same bits as the whole target at once. Sentence by sentence the matrices are small and stay
  * in the first cache.

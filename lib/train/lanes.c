@@ -25,7 +25,8 @@ static size_t scratch_size(const struct config *c, int longest, int copies)
     size_t passing = 24 * d + f;
     size_t lists = 128 + 16 * (size_t)(c->encoder_layers + c->decoder_layers); /* ids, keys, statistics */
     size_t biases = 8 * (size_t)c->heads * l; /* of distances, and their gradients */
-    size_t reals = rows * (kept + passing + lists) + biases + 4 * l * l + (XENT_ROWS + 1) * (size_t)c->vocab_size;
+    size_t reals =
+        rows * (kept + passing + lists) + biases + 4 * l * l + (XENT_ROWS + 1) * (size_t)c->vocab_size;
     return reals * sizeof(real) + ((size_t)1 << 20); /* an arena rounds each block up */
 }
 

@@ -1,8 +1,8 @@
 /*
- * golden.h: holds the whole model to PyTorch in float64: activations, loss and gradients of small
- * models, Transformers and recurrent networks, over a batch of three sentences. make_golden.py wrote the values; weights
- * and batch come from the
- * same formulas on both sides. Included by golden_double_test.c (real is double) and golden_test.c (real is
+ * golden.h: holds the whole model to PyTorch in float64: activations, loss and gradients of small models,
+ * Transformers and recurrent networks, over a batch of three sentences, which PyTorch pads and masks where there
+ * is no padding here. make_golden.py wrote the values; weights and batch come from the same formulas on both
+ * sides. Included by golden_double_test.c (real is double) and golden_test.c (real is
  * float), which differ in the tolerance only: the largest error of a tensor may be `tolerance` times the
  * largest value of its kind.
  */
