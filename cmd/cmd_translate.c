@@ -75,6 +75,11 @@ static const struct option_spec options[] = {
       .max = 10000, .help = "let no N pieces come twice in a translation; 0: off" },
     { .name = "repetition-penalty", FIELD(options.repetition_penalty), .argument = "X", .min = 0.01,
       .max = 100, .help = "make pieces that came before less probable; 1: off" },
+    { .name = "glossary", FIELD(options.glossary), .argument = "FILE",
+      .help = "lines of source term, tab, target term: where the one stands in a line, the other comes in its "
+              "translation" },
+    { .name = "glossary-ignore-case", FIELD(options.glossary_ignore_case),
+      .help = "find source terms in capitals and small letters alike" },
     { .name = "force-decode", FIELD(style.force_decode),
       .help = "a line holds, behind a tab, what its translation begins with" },
     { .help = "Sampling" },

@@ -93,6 +93,9 @@ static void note_result(const struct translation_job *job, const char *path, lon
     if (t->cropped && !job->style->quiet)
         fprintf(stderr, "%s: %s: line %ld: longer than --max-length, cropped\n", job->command,
                 shown_path(path), number);
+    if (t->n_terms_missing > 0 && !job->style->quiet)
+        fprintf(stderr, "%s: %s: line %ld: the translation lacks %d of the terms that --glossary asks for\n",
+                job->command, shown_path(path), number, t->n_terms_missing);
     if (t->limited && job->style->verbose)
         fprintf(stderr, "%s: %s: line %ld: ended by the length limit (--max-length-factor)\n", job->command,
                 shown_path(path), number);

@@ -158,15 +158,16 @@ enum tfm_status plan_cut(struct plan *plan, struct plan_line *lines, size_t n, c
 
 /* A batch's pieces cost most when they are all in the longest sentences. As many pieces may be forced.
  * Shortlists, which grow no more when they hold the whole vocabulary, cost most when the sentences are as
- * long as each other. */
+ * long as each other. Few sentences have many terms: there is room for one that has the most. */
 size_t plan_scratch(int max_length, int mini_batch, const struct search_options *options,
                     const struct net *net)
 {
     size_t longest = (size_t)(BATCH_PIECES / (max_length + 1) + 1);
     return search_scratch_base(options, net) +
-           longest * search_scratch(options, net, max_length, max_length + 1) +
-           (size_t)mini_batch * search_scratch(options, net, 0, 0) +
-           (size_t)mini_batch * search_list_scratch(options, net, BATCH_PIECES / mini_batch + 1, 0);
+           longest * search_scratch(options, net, max_length, max_length + 1, 0) +
+           (size_t)mini_batch * search_scratch(options, net, 0, 0, 0) +
+           (size_t)mini_batch * search_list_scratch(options, net, BATCH_PIECES / mini_batch + 1, 0, 0) +
+           search_scratch(options, net, max_length, max_length + 1, options->most_term_pieces);
 }
 
 /* Longest first, equal ones in input order. */
@@ -202,12 +203,13 @@ enum tfm_status plan_batches(struct plan *plan, const struct plan_limits *limits
         size_t pieces = 0, scratch = search_scratch_base(options, net);
         for (; i < n; i++, batch->n++) {
             int length = plan->sorted[i]->n_pieces, n_forced = plan->sorted[i]->n_forced;
+            int n_terms = search_term_pieces(plan->sorted[i]);
             pieces += (size_t)length + 1;
-            scratch += search_scratch(options, net, length, n_forced);
+            scratch += search_scratch(options, net, length, n_forced, n_terms);
             bool full = (size_t)batch->n == most || pieces > BATCH_PIECES || scratch > limits->scratch;
             if (full && batch->n > 0)
                 break;
-            plan->results += search_results(options, length, n_forced);
+            plan->results += search_results(options, length, n_forced, n_terms);
         }
     }
     return TFM_OK;

@@ -75,6 +75,8 @@ enum tfm_status translate_options_check(const struct tfm_translate_options *o, c
                        o->alignment_layer, config->decoder_layers - 1);
     if (o->output_sampling != TFM_SAMPLING_NONE)
         TRY(check_sampling(o, err));
+    if (o->output_sampling != TFM_SAMPLING_NONE && o->glossary != NULL)
+        return err_set(err, TFM_EINVAL, "a glossary needs beam search, and this is sampling");
     TRY(check_range("the minimal length (of a translation, in pieces)", o->min_length, 0, MAX_LENGTH, err));
     TRY(check_range("the length of n-grams that may not come twice (0: any may)", o->no_repeat_ngram_size, 0,
                     MAX_LENGTH, err));

@@ -431,8 +431,8 @@ static void test_bounds(const struct tfm_model *model)
         for (int i = 0; i < cases[c].n; i++) {
             sentences[i] = (struct search_sentence){ .pieces = pieces + i, .n_pieces = cases[c].n_pieces };
             batch[i] = &sentences[i];
-            most += search_scratch(&options, &model->net, cases[c].n_pieces, 0);
-            most_results += search_results(&options, cases[c].n_pieces, 0);
+            most += search_scratch(&options, &model->net, cases[c].n_pieces, 0, 0);
+            most_results += search_results(&options, cases[c].n_pieces, 0, 0);
         }
         struct run run = { .arena = &scratch, .kern = model->kern };
         search_batch(batch, cases[c].n, &options, &model->net, &results, &run);
