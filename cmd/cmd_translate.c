@@ -201,11 +201,11 @@ static int check_arguments(const struct work *work)
     if (record_check_style(&args->style.record, &err) != TFM_OK)
         return options_wrong(&table, "%s", err.message);
     if (args->input_format != RECORD_PLAIN &&
-        (args->n_best >= 0 || args->style.print.word_scores || args->alignment != NULL ||
-         args->format != TFM_TEXT || args->style.force_decode))
+        (args->style.print.word_scores || args->alignment != NULL || args->format != TFM_TEXT ||
+         args->style.force_decode))
         return options_wrong(&table,
-                             "option --input-format tsv or jsonl goes with none of --n-best, --word-scores, "
-                             "--alignment, --format json and --force-decode");
+                             "option --input-format tsv or jsonl goes with none of --word-scores, --alignment, "
+                             "--format json and --force-decode");
     struct print_style style;
     if (args->alignment != NULL && !print_parse_alignment(&style, args->alignment))
         return options_wrong(&table,

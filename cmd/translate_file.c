@@ -130,11 +130,12 @@ static enum tfm_status translate_window(struct translation_job *job, const struc
             return cmd_error(err, TFM_EFORMAT,
                              "%s: line %ld: what is forced on it is longer than --max-length",
                              shown_path(path), w->number[i]);
+        int n_shown = job->style->print.n_best ? result[i].n_hypotheses : 1;
         if (job->style->record.format == RECORD_PLAIN)
             print_translation(out->file, &job->style->print, job->model, job->n_lines - job->first_line,
                               &result[i]);
-        else
-            record_print(out->file, &job->style->record, &w->record[i], result[i].hypotheses[0].text);
+        for (int h = 0; h < n_shown && job->style->record.format != RECORD_PLAIN; h++)
+            record_print(out->file, &job->style->record, &w->record[i], result[i].hypotheses[h].text);
         job->n_lines++;
         note_result(job, path, w->number[i], &result[i]);
     }
