@@ -1,8 +1,9 @@
 /*
- * glossary.c: reads a glossary and finds its terms in text. Terms and text are compared as the vocabulary
- * normalises them and, if so wanted, in small letters. On the sentence's way: tfm_translate looks for terms
- * between spm_encode and search_batch. From each place where a word begins, the sorted source terms are narrowed down byte by byte to those that go on
- * as the text does. Of what is found, longest first, all is taken that overlaps with nothing taken before.
+ * glossary.c: reads a glossary and finds its terms in text. On the sentence's way: tfm_translate looks for terms
+ * between spm_encode and search_batch. Terms and text are compared as the vocabulary normalises them and, if so
+ * wanted, in small letters. From each place where a word begins, the sorted source terms are narrowed down byte by
+ * byte to those that go on as the text does. Of what is found, longest first, all is taken that overlaps with
+ * nothing taken before.
  */
 #include "decode/glossary.h"
 
@@ -58,7 +59,7 @@ static enum tfm_status make_plain(struct glossary_finds *finds, const struct glo
     TRY(spm_plain(source, text, n, plain, &finds->ends, err));
     size_t from = 0, to = 0;
     for (size_t i = 0; i < finds->ends.n && g->ignore_case;
-         i++) { /* no small letter is longer than its capital */
+         i++) { /* no small letter is longer (utf8_lower) */
         size_t end = (size_t)finds->ends.data[i];
         TRY(lower_text(&finds->lower, plain->data + from, end - from, err));
         memcpy(plain->data + to, finds->lower.data, finds->lower.len);
@@ -344,36 +345,28 @@ static enum tfm_status find_at(struct ints *found, const struct glossary *g, con
     return TFM_OK;
 }
 
-/* Sorts n matches by insertion: the longest first, or else the first. */
-static void sort_matches(struct glossary_match *matches, int n, bool by_length)
+/* Keeps the longest matches, of equal ones the first, that overlap with none kept before; returns how many. taken: a
+ * byte for each of the text, all zero. */
+static int keep_longest(struct glossary_match *matches, int n, char *taken)
 {
-    for (int i = 1; i < n; i++) {
-        struct glossary_match match = matches[i];
-        int at = i;
-        for (; at > 0; at--) {
-            const struct glossary_match *before = &matches[at - 1];
-            int longer = (match.end - match.first) - (before->end - before->first);
-            if (by_length && longer != 0 ? longer < 0 : before->first <= match.first)
-                break;
-            matches[at] = *before;
+    int longest = 0, n_kept = 0;
+    for (int i = 0; i < n; i++)
+        if (matches[i].end - matches[i].first > longest)
+            longest = matches[i].end - matches[i].first;
+    for (int length = longest; length > 0; length--) {
+        for (int i = 0; i < n; i++) {
+            struct glossary_match *match = &matches[i];
+            if (match->end - match->first != length)
+                continue;
+            if (memchr(taken + match->first, 1, (size_t)length) != NULL)
+                match->term = -1;
+            else
+                memset(taken + match->first, 1, (size_t)length);
         }
-        matches[at] = match;
     }
-}
-
-/* Keeps the longest matches, of equal ones the first, that overlap with none kept before; returns how many. */
-static int keep_longest(struct glossary_match *matches, int n)
-{
-    int n_kept = 0;
-    sort_matches(matches, n, true);
-    for (int i = 0; i < n; i++) {
-        bool overlaps = false;
-        for (int j = 0; j < n_kept; j++)
-            overlaps |= matches[j].first < matches[i].end && matches[i].first < matches[j].end;
-        if (!overlaps)
+    for (int i = 0; i < n; i++)
+        if (matches[i].term >= 0)
             matches[n_kept++] = matches[i];
-    }
-    sort_matches(matches, n_kept, false);
     return n_kept;
 }
 
@@ -388,7 +381,10 @@ enum tfm_status glossary_find(struct glossary_finds *finds, const struct glossar
         if (is_edge(plain->data, plain->len, at))
             TRY(find_at(&finds->matches, g, plain, at, err));
     struct glossary_match *list = (struct glossary_match *)(void *)finds->matches.data;
-    *n = keep_longest(list, (int)(finds->matches.n / MATCH_INTS));
+    str_clear(&finds->lower);
+    TRY(str_reserve(&finds->lower, plain->len + 1, err));
+    memset(finds->lower.data, 0, plain->len);
+    *n = keep_longest(list, (int)(finds->matches.n / MATCH_INTS), finds->lower.data);
     *matches = list;
     const int *ends = finds->ends.data;
     for (int i = 0, piece = 0; i < *n; i++) { /* from bytes to pieces */

@@ -31,8 +31,8 @@ struct glossary_match {
 
 /* What is found in a line, and scratch for it. Starts as all zeros. */
 struct glossary_finds {
-    struct ints matches; /* of struct glossary_match */
-    struct str plain, lower;
+    struct ints matches;     /* of struct glossary_match */
+    struct str plain, lower; /* the latter also for what is taken of the text */
     struct ints ends;
 };
 

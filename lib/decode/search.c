@@ -106,8 +106,10 @@ static size_t scratch_of(const struct search_options *options, const struct net 
                    beam * (sizeof(struct attn_segment) + sizeof(struct candidate_row) +
                            (size_t)beam_width(size, terms) * sizeof(struct beam_candidate) +
                            2 * (size_t)n_terms * sizeof(int));
-    if (options->align || n_terms > 0) /* of each node, and of each head in a step */
-        attention += source * (1 + beam * limit + beam * (size_t)net->decoder[0].cross.heads);
+    if (options->align || n_terms > 0) /* of each node */
+        attention += source * (1 + beam * limit);
+    if (options->align || options->most_term_pieces > 0) /* of each head in a step, of all of a batch */
+        attention += source * beam * (size_t)net->decoder[0].cross.heads;
     return sizeof(real) * (cache + rows + attention) + lists + beam_bytes(size, (int)limit, terms) +
            sizeof(struct live_sentence) + sizeof(struct linear) + ROUNDING;
 }

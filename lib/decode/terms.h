@@ -9,17 +9,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum {
-    TERMS_PIECES = 64
-}; /* of all terms of a sentence, at most */
+#define TERMS_PIECES 64 /* of all terms of a sentence, at most */
 
 struct term {
     const char *text;
     const int *pieces; /* [n] */
     int n;
-    const int
-        *bare; /* [n_bare] the same without the space before it, n_bare <= n; 0: there is no such form */
-    int n_bare;
+    const int *bare; /* [n_bare] the same without the space before it */
+    int n_bare;      /* <= n; 0: there is no such form */
 };
 
 struct terms_place { /* where a term stands in the source: pieces first .. end - 1 */
@@ -41,8 +38,7 @@ struct terms_state {
     bool is_bare;   /* ... in its bare form */
     bool was_open;  /* before them a bare form might begin */
     bool is_open;   /* now it might */
-    double
-        bias; /* <= 0: of the terms met, which is the less the better they were begun where they belong ... */
+    double bias;    /* of the terms met: 0 where all were begun where they belong, else less ... */
     double pending; /* ... and of the one that is begun */
     bool is_closed; /* a term was just met, and its last word must not go on */
 };

@@ -367,6 +367,7 @@ static void test_bounds(const struct tfm_model *model)
                                           .n_best = 4,
                                           .normalize = 1,
                                           .max_length_factor = 2,
+                                          .most_term_pieces = TERMS_PIECES,
                                           .align_layer = 1,
                                           .candidates = { .n = 4, .repetition_penalty = 1 } };
         static int pieces[30];
@@ -378,10 +379,12 @@ static void test_bounds(const struct tfm_model *model)
         must(arena_init(&results, (size_t)1 << 30, &err), &err);
         size_t most = search_scratch_base(&options, &model->net), most_results = 0;
         for (int i = 0; i < 3; i++) {
-            sentences[i] = (struct search_sentence){ .pieces = pieces, .n_pieces = 20 + i, .terms = &terms };
+            sentences[i] = (struct search_sentence){ .pieces = pieces, .n_pieces = 20 + i };
+            sentences[i].terms = i == 1 ? NULL : &terms;
+            int n = search_term_pieces(&sentences[i]);
             batch[i] = &sentences[i];
-            most += search_scratch(&options, &model->net, 20 + i, 0, terms.n_pieces);
-            most_results += search_results(&options, 20 + i, 0, terms.n_pieces);
+            most += search_scratch(&options, &model->net, 20 + i, 0, n);
+            most_results += search_results(&options, 20 + i, 0, n);
         }
         struct run run = { .arena = &scratch, .kern = model->kern };
         search_batch(batch, 3, &options, &model->net, &results, &run);
