@@ -77,6 +77,11 @@ static const struct option_spec options[] = {
       .max = 10000, .help = "let no N pieces come twice in a translation; 0: off" },
     { .name = "repetition-penalty", FIELD(options.repetition_penalty), .argument = "X", .min = 0.01,
       .max = 100, .help = "make pieces that came before less probable; 1: off" },
+    { .name = "glossary", FIELD(options.glossary), .argument = "FILE",
+      .help = "lines of source term, tab, target term: where the one stands in a line, the other comes in its "
+              "translation" },
+    { .name = "glossary-ignore-case", FIELD(options.glossary_ignore_case),
+      .help = "find source terms in capitals and small letters alike" },
     { .name = "force-decode", FIELD(style.force_decode),
       .help = "a line holds, behind a tab, what its translation begins with" },
     { .help = "Sampling" },
@@ -203,12 +208,11 @@ static int check_arguments(const struct work *work)
     struct tfm_error err;
     if (record_check_style(&args->style.record, &err) != TFM_OK)
         return options_wrong(&table, "%s", err.message);
-    if (args->input_format != RECORD_PLAIN &&
-        (args->n_best >= 0 || args->style.print.word_scores || args->alignment != NULL ||
-         args->format != TFM_TEXT || args->style.force_decode))
-        return options_wrong(&table,
-                             "option --input-format tsv or jsonl goes with none of --n-best, --word-scores, "
-                             "--alignment, --format json and --force-decode");
+    if (args->input_format != RECORD_PLAIN && (args->style.print.word_scores || args->alignment != NULL ||
+                                               args->format != TFM_TEXT || args->style.force_decode))
+        return options_wrong(
+            &table, "option --input-format tsv or jsonl goes with none of --word-scores, --alignment, "
+                    "--format json and --force-decode");
     struct print_style style;
     if (args->alignment != NULL && !print_parse_alignment(&style, args->alignment))
         return options_wrong(&table,

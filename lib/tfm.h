@@ -163,6 +163,10 @@ struct tfm_translate_options {
     const char *shortlist;   /* a file of tfm_shortlist: only target pieces that it lists for a sentence may come in
                                 its translation, and scores are probabilities among them. "auto": the model's own,
                                 where it has one; "off": none. Drawing and scoring use none. Default "auto" */
+    const char *glossary;    /* a file of lines source term<TAB>target term (tfm-translate(1)): where the one stands in
+                                a line, the other has to come in its translation. For these lines the beam is wider
+                                by a place for each piece of a target term. Not for scoring. Default NULL */
+    bool glossary_ignore_case; /* of source terms. Default false */
     int mini_batch;          /* sentences decoded together by a worker, at most. Default 64 */
     int threads;             /* workers; 0 is one a core. Default 0 */
     bool profile;            /* take the time of each part, for tfm_translator_profile. Default false */
@@ -188,6 +192,7 @@ struct tfm_translation {
     bool limited; /* the length limit ended the best hypothesis */
     int n_parts;  /* > 1: the line was longer than max_length and translated in parts */
     bool cropped; /* the line was longer than max_length and its rest left out */
+    int n_terms_missing; /* of the glossary, that the best hypothesis should hold and does not */
 };
 
 struct tfm_profile_part {

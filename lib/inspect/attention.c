@@ -73,10 +73,11 @@ static enum tfm_status select_maps(struct attention *a, const struct config *con
     a->part = options->part;
     int n_layers = config_attention_layers(config, a->part);
     if (n_layers == 0)
-        return err_set(err, TFM_EINVAL,
-                       "%s of this model has no self-attention: %s in its place; it can show %s", parts[a->part].where,
-                       config->arch == TFM_ARCH_RNN ? "recurrent layers stand" : "a recurrent unit (SSRU) stands",
-                       config->arch == TFM_ARCH_RNN ? "the part cross" : "the parts encoder and cross");
+        return err_set(
+            err, TFM_EINVAL, "%s of this model has no self-attention: %s in its place; it can show %s",
+            parts[a->part].where,
+            config->arch == TFM_ARCH_RNN ? "recurrent layers stand" : "a recurrent unit (SSRU) stands",
+            config->arch == TFM_ARCH_RNN ? "the part cross" : "the parts encoder and cross");
     const char *where = parts[a->part].where;
     TRY(select_range(&a->layer, &a->n_layers, options->layer, n_layers, "layer", where, err));
     return select_range(&a->head, &a->n_heads, options->head, config->heads, "head", where, err);

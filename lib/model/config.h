@@ -19,22 +19,22 @@ struct config {
     int kv_heads;                                   /* num_key_value_heads, divides H; 0: H */
     enum tfm_attention_function attention_function; /* "dot" or "additive" */
     enum tfm_attention_scale attention_scale;       /* "sqrt" or "none" */
-    int attention_window;              /* pieces to each side that self-attention sees; 0: all */
-    int ffn_dim;                       /* F */
-    enum tfm_activation activation;    /* activation_function */
-    enum tfm_norm norm;                /* normalization: "layer" or "rms" */
-    bool pre_norm;                     /* normalize_before */
-    enum tfm_positions positions;      /* positions */
-    int max_positions;                 /* max_position_embeddings: rows of a table of learned positions */
-    enum tfm_cell decoder_cell;        /* "attention" or "ssru" in place of the decoder's self-attention */
-    enum tfm_arch arch;                /* layer_type: "transformer" or "rnn", which has one head, no norms, no
+    int attention_window;                           /* pieces to each side that self-attention sees; 0: all */
+    int ffn_dim;                                    /* F */
+    enum tfm_activation activation;                 /* activation_function */
+    enum tfm_norm norm;                             /* normalization: "layer" or "rms" */
+    bool pre_norm;                                  /* normalize_before */
+    enum tfm_positions positions;                   /* positions */
+    int max_positions;          /* max_position_embeddings: rows of a table of learned positions */
+    enum tfm_cell decoder_cell; /* "attention" or "ssru" in place of the decoder's self-attention */
+    enum tfm_arch arch;         /* layer_type: "transformer" or "rnn", which has one head, no norms, no
                                           SSRU and nothing of ffn_dim */
-    enum tfm_rnn_cell rnn_cell;        /* "gru" or "lstm" */
+    enum tfm_rnn_cell rnn_cell; /* "gru" or "lstm" */
     enum tfm_rnn_attention rnn_attention; /* "additive", "dot" or "general" */
-    double norm_epsilon;               /* layer_norm_eps */
-    bool scale_embedding;              /* embeddings times sqrt(D) */
-    int source_vocab_size, vocab_size; /* source side; target side */
-    enum tfm_tie tie;                  /* tie_embeddings: "all", "target" or "none" */
+    double norm_epsilon;                  /* layer_norm_eps */
+    bool scale_embedding;                 /* embeddings times sqrt(D) */
+    int source_vocab_size, vocab_size;    /* source side; target side */
+    enum tfm_tie tie;                     /* tie_embeddings: "all", "target" or "none" */
     int eos_token_id, unk_token_id, decoder_start_token_id;
     double dropout, attention_dropout, activation_dropout; /* as trained */
     double encoder_layerdrop, decoder_layerdrop;           /* as trained */

@@ -12,7 +12,7 @@ struct encoder_acts {
     struct block_input in;
     struct block_acts *layers;
     struct rnn_encoder_acts rnn; /* in their place where the net is recurrent */
-    const real *norm_in; /* pre-norm's final norm */
+    const real *norm_in;         /* pre-norm's final norm */
     real *norm_stats;
 };
 

@@ -20,20 +20,20 @@ struct attn_segment {
 };
 
 struct attn {
-    int heads, dim;       /* H and K = D / H */
-    int share;            /* heads of queries to one of keys and values: divides H */
-    int window;           /* self-attention: a query sees so many keys to each side; 0: all */
-    real scale;           /* usually 1 / sqrt(K) */
-    const real *score;    /* additive: [H, K]; else NULL */
-    real *dscore;         /* attn_backward adds its gradient here */
-    real dropout;         /* of the weights */
-    int place;            /* for dropout keys */
-    const char *prefix;   /* for the tap: "encoder.layers" ... */
+    int heads, dim;     /* H and K = D / H */
+    int share;          /* heads of queries to one of keys and values: divides H */
+    int window;         /* self-attention: a query sees so many keys to each side; 0: all */
+    real scale;         /* usually 1 / sqrt(K) */
+    const real *score;  /* additive: [H, K]; else NULL */
+    real *dscore;       /* attn_backward adds its gradient here */
+    real dropout;       /* of the weights */
+    int place;          /* for dropout keys */
+    const char *prefix; /* for the tap: "encoder.layers" ... */
     int layer;
-    const char *name;     /* ... and "self_attn" or "encoder_attn" */
-    const real *bias;     /* self-attention: added to scores, by head and by the distance from query to key: [H, 2
+    const char *name; /* ... and "self_attn" or "encoder_attn" */
+    const real *bias; /* self-attention: added to scores, by head and by the distance from query to key: [H, 2
                              bias_reach + 1], from -bias_reach on; NULL: none */
-    real *dbias;          /* attn_backward adds the bias's gradient here; NULL: it is not wanted */
+    real *dbias;      /* attn_backward adds the bias's gradient here; NULL: it is not wanted */
     int bias_reach;
 };
 

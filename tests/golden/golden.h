@@ -92,7 +92,9 @@ static const struct golden_rnn_case {
 } golden_rnn_cases[] = {
     { { "rnn_gru", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true }, TFM_RNN_GRU, TFM_RNN_ADDITIVE },
     { { "rnn_lstm", false, TFM_TIE_TARGET, TFM_CELL_ATTENTION, 11, 2, false }, TFM_RNN_LSTM, TFM_RNN_DOT },
-    { { "rnn_general", false, TFM_TIE_NONE, TFM_CELL_ATTENTION, 11, 0, false }, TFM_RNN_GRU, TFM_RNN_GENERAL },
+    { { "rnn_general", false, TFM_TIE_NONE, TFM_CELL_ATTENTION, 11, 0, false },
+      TFM_RNN_GRU,
+      TFM_RNN_GENERAL },
 };
 
 /* ---- the values of a file ---- */

@@ -94,7 +94,8 @@ static void test_round_trip(void)
     CHECK(strstr(first, "normalization") == NULL && strstr(first, "layerdrop") == NULL &&
               strstr(first, "initialization") == NULL,
           "what is as ever needs no field");
-    CHECK(strstr(first, "layer_type") == NULL && strstr(first, "rnn_") == NULL && found.arch == TFM_ARCH_TRANSFORMER,
+    CHECK(strstr(first, "layer_type") == NULL && strstr(first, "rnn_") == NULL &&
+              found.arch == TFM_ARCH_TRANSFORMER,
           "a Transformer needs no layer_type");
     CHECK(strstr(first, "\"dropout\": 0.1,") != NULL && strstr(first, "\"layer_norm_eps\": 1e-6,") != NULL,
           "without digits that nobody wrote");
@@ -173,7 +174,8 @@ static void test_round_trip(void)
     config.rnn_cell = TFM_RNN_GRU;
     CHECK_STR(config_difference(&config, &found), "rnn_cell", "another cell is a difference");
     config.decoder_cell = TFM_CELL_SSRU;
-    CHECK(config_check(&config, "x", &err) == TFM_EFORMAT && strstr(err.message, "decoder_cell should be") != NULL,
+    CHECK(config_check(&config, "x", &err) == TFM_EFORMAT &&
+              strstr(err.message, "decoder_cell should be") != NULL,
           "recurrent layers have no SSRU: %s", err.message);
 }
 
@@ -245,7 +247,8 @@ static void test_fields(void)
         { "decoder_cell", "\"gru\"",
           "decoder_cell is \"gru\"; this version of tfm knows \"attention\", \"ssru\"" },
         { "decoder_cell", "1", "decoder_cell" },
-        { "layer_type", "\"lstm\"", "layer_type is \"lstm\"; this version of tfm knows \"transformer\", \"rnn\"" },
+        { "layer_type", "\"lstm\"",
+          "layer_type is \"lstm\"; this version of tfm knows \"transformer\", \"rnn\"" },
         { "layer_type", "\"rnn\"", "with the layer_type \"rnn\" encoder_attention_heads should be 1" },
         { "rnn_cell", "\"elman\"", "rnn_cell is \"elman\"; this version of tfm knows \"gru\", \"lstm\"" },
         { "rnn_attention", "\"none\"", "knows \"additive\", \"dot\", \"general\"" },

@@ -170,8 +170,8 @@ static void check_positions(void)
         variant = (struct config){ .positions = TFM_POSITIONS_LEARNED, .max_positions = 6 };
         check_variant("learned positions", &variant, true, TFM_TIE_NONE, TFM_CELL_ATTENTION, dropout);
         variant.max_positions = 3;
-        check_variant("fewer learned positions than a line has", &variant, false, TFM_TIE_ALL, TFM_CELL_ATTENTION,
-                    dropout);
+        check_variant("fewer learned positions than a line has", &variant, false, TFM_TIE_ALL,
+                      TFM_CELL_ATTENTION, dropout);
         variant = (struct config){ .positions = TFM_POSITIONS_ROPE };
         check_variant("RoPE", &variant, true, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout);
         variant = (struct config){ .positions = TFM_POSITIONS_ALIBI };
@@ -195,16 +195,19 @@ static void check_attention(void)
         variant = (struct config){ .heads = 4, .kv_heads = 2, .positions = TFM_POSITIONS_ROPE };
         check_variant("grouped queries with RoPE", &variant, true, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout);
         variant = (struct config){ .kv_heads = 1, .attention_scale = TFM_SCALE_NONE };
-        check_variant("multi-query attention without scale", &variant, false, TFM_TIE_NONE, TFM_CELL_ATTENTION, dropout);
+        check_variant("multi-query attention without scale", &variant, false, TFM_TIE_NONE,
+                      TFM_CELL_ATTENTION, dropout);
         variant = (struct config){ .attention_window = 1, .positions = TFM_POSITIONS_RELATIVE };
-        check_variant("a window with relative biases", &variant, true, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout);
+        check_variant("a window with relative biases", &variant, true, TFM_TIE_ALL, TFM_CELL_ATTENTION,
+                      dropout);
         variant = (struct config){ .attention_function = TFM_ATTENTION_ADDITIVE };
         check_variant("additive attention", &variant, true, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout);
         variant.heads = 4;
         variant.kv_heads = 2;
         variant.attention_window = 2;
         variant.positions = TFM_POSITIONS_RELATIVE;
-        check_variant("additive attention, grouped, relative", &variant, false, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout);
+        check_variant("additive attention, grouped, relative", &variant, false, TFM_TIE_ALL,
+                      TFM_CELL_ATTENTION, dropout);
         check_variant("additive attention with SSRU", &variant, true, TFM_TIE_ALL, TFM_CELL_SSRU, dropout);
     }
 }

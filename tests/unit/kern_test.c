@@ -266,7 +266,8 @@ static void check_reference(void)
     x[5] = (real)NAN;
     kern_ref.gate_tanh(p, x, 16);
     CHECK(isnan(p[5]) && !isnan(p[4]), "tanh of NaN is NaN");
-    CHECK(tanh_error < 3e-7 && y[0] == -1 && y[MAX - 1] == 1 && y[MAX / 2] == 0, "tanh is right to %.1e", tanh_error);
+    CHECK(tanh_error < 3e-7 && y[0] == -1 && y[MAX - 1] == 1 && y[MAX / 2] == 0, "tanh is right to %.1e",
+          tanh_error);
 
     long kept = 0;
     for (int i = 0; i < MAX; i++)

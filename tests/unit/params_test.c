@@ -144,7 +144,8 @@ static void test_table(void)
     real *values = mem_alloc(params.size * sizeof(real), &err);
     params_init(&params, values, 1);
     const real *bias = values + offset_of(&params, "model.decoder.layers.0.rnn.input.bias");
-    CHECK(bias[127] == 0 && bias[128] == 1 && bias[255] == 1 && bias[256] == 0, "RNN: LSTM begins by not forgetting");
+    CHECK(bias[127] == 0 && bias[128] == 1 && bias[255] == 1 && bias[256] == 0,
+          "RNN: LSTM begins by not forgetting");
     mem_free(values);
     params_release(&params);
     config.rnn_cell = TFM_RNN_GRU;

@@ -186,7 +186,8 @@ int main(void)
         tiny_open("ssru", &(struct tiny_options){ .seed = 9, .eos_bias = 2, .cell = TFM_CELL_SSRU });
     test_beam(attention); /* the same law for keys and values */
     test_beam(ssru);
-    struct tfm_model *gru = tiny_open("gru", &(struct tiny_options){ .seed = 10, .eos_bias = 2, .is_rnn = true });
+    struct tfm_model *gru =
+        tiny_open("gru", &(struct tiny_options){ .seed = 10, .eos_bias = 2, .is_rnn = true });
     struct tfm_model *lstm = tiny_open("lstm", &(struct tiny_options){ .seed = 11,
                                                                        .eos_bias = 2,
                                                                        .is_rnn = true,
