@@ -209,13 +209,15 @@ static int run(const struct score_args *args, const char *source, const char *ta
     struct tfm_error err;
     struct models models;
     struct score_input input;
+    struct tfm_open_options open;
     int wrong = models_read_weights(&models, &table, &args->model, args->model_weights);
     if (wrong != OPTIONS_GO_ON)
         return wrong;
     if ((args->cpu != NULL && tfm_set_cpu(args->cpu, &err) != TFM_OK) ||
         score_input_open(&input, source, target, args->n_best, &err) != TFM_OK)
         return cmd_failed(COMMAND, &err);
-    enum tfm_status status = models_open(&models, &args->model, TFM_PRECISION_KEEP, &err);
+    tfm_open_options_init(&open);
+    enum tfm_status status = models_open(&models, &args->model, &open, &err);
     if (status == TFM_OK)
         status = score_into(args, &models, &input, &err);
     score_input_close(&input);

@@ -24,6 +24,7 @@ struct translate_args {
     const char *sampling[2]; /* how, and a number */
     const char *alignment;
     unsigned format, input_format, alignment_of, precision;
+    int max_positions;
     int n_best; /* -1: not given; 0: as many as the beam holds */
 };
 
@@ -76,6 +77,11 @@ static const struct option_spec options[] = {
       .max = 10000, .help = "let no N pieces come twice in a translation; 0: off" },
     { .name = "repetition-penalty", FIELD(options.repetition_penalty), .argument = "X", .min = 0.01,
       .max = 100, .help = "make pieces that came before less probable; 1: off" },
+    { .name = "glossary", FIELD(options.glossary), .argument = "FILE",
+      .help = "lines of source term, tab, target term: where the one stands in a line, the other comes in its "
+              "translation" },
+    { .name = "glossary-ignore-case", FIELD(options.glossary_ignore_case),
+      .help = "find source terms in capitals and small letters alike" },
     { .name = "force-decode", FIELD(style.force_decode),
       .help = "a line holds, behind a tab, what its translation begins with" },
     { .help = "Sampling" },
@@ -114,6 +120,9 @@ static const struct option_spec options[] = {
     { .name = "precision", FIELD(precision), .argument = "auto|fp32|int8",
       .help = "multiply in floats, or in whole numbers of 8 bits: about twice as fast, and nearly the same; "
               "auto is what the model holds" },
+    { .name = "max-positions", FIELD(max_positions), .argument = "N", .min = 0, .max = 65536,
+      .standard = "0, as trained",
+      .help = "stretch or squeeze learned positions to N, for lines that are longer than any in training" },
     { .name = "cpu", FIELD(cpu), .argument = "TIER", .standard = "auto", .help = OPTION_CPU_HELP },
     OPTION_HELP_ENTRY,
 };
@@ -199,12 +208,11 @@ static int check_arguments(const struct work *work)
     struct tfm_error err;
     if (record_check_style(&args->style.record, &err) != TFM_OK)
         return options_wrong(&table, "%s", err.message);
-    if (args->input_format != RECORD_PLAIN &&
-        (args->n_best >= 0 || args->style.print.word_scores || args->alignment != NULL ||
-         args->format != TFM_TEXT || args->style.force_decode))
-        return options_wrong(&table,
-                             "option --input-format tsv or jsonl goes with none of --n-best, --word-scores, "
-                             "--alignment, --format json and --force-decode");
+    if (args->input_format != RECORD_PLAIN && (args->style.print.word_scores || args->alignment != NULL ||
+                                               args->format != TFM_TEXT || args->style.force_decode))
+        return options_wrong(
+            &table, "option --input-format tsv or jsonl goes with none of --word-scores, --alignment, "
+                    "--format json and --force-decode");
     struct print_style style;
     if (args->alignment != NULL && !print_parse_alignment(&style, args->alignment))
         return options_wrong(&table,
@@ -291,11 +299,13 @@ static int open_and_translate(const struct work *work)
     const struct translate_args *args = work->args;
     static const enum tfm_precision precisions[] = { TFM_PRECISION_KEEP, TFM_PRECISION_FP32,
                                                      TFM_PRECISION_INT8 };
+    struct tfm_open_options open = { .precision = precisions[args->precision],
+                                     .max_positions = args->max_positions };
     int status = models_read_weights(&models, &table, &args->model, args->model_weights);
     if (status != OPTIONS_GO_ON)
         return status;
     if ((args->cpu != NULL && tfm_set_cpu(args->cpu, &err) != TFM_OK) ||
-        models_open(&models, &args->model, precisions[args->precision], &err) != TFM_OK)
+        models_open(&models, &args->model, &open, &err) != TFM_OK)
         status = cmd_failed(COMMAND, &err);
     for (int i = 0; i < models.n && status == OPTIONS_GO_ON && args->style.verbose; i++)
         fprintf(stderr, COMMAND ": model %s in %s, %s kernels\n", tfm_model_folder(models.list[i]),

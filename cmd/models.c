@@ -19,14 +19,14 @@ int models_read_weights(struct models *models, const struct option_table *table,
 }
 
 enum tfm_status models_open(struct models *models, const struct option_names *names,
-                            enum tfm_precision precision, struct tfm_error *err)
+                            const struct tfm_open_options *options, struct tfm_error *err)
 {
     int n = names->n > 0 ? names->n : 1;
     for (int i = 0; i < n; i++) {
         struct model_path folder;
         enum tfm_status status = find_model(&folder, names->n > 0 ? names->list[i] : NULL, err);
         if (status == TFM_OK)
-            status = tfm_model_open_as(&models->list[i], folder.text, precision, err);
+            status = tfm_model_open_with(&models->list[i], folder.text, options, err);
         if (status != TFM_OK)
             return status;
         models->n++;

@@ -18,7 +18,7 @@ int models_read_weights(struct models *models, const struct option_table *table,
 
 /* Opens those named or, where none is, the default one. After a failure close them, too. */
 enum tfm_status models_open(struct models *models, const struct option_names *names,
-                            enum tfm_precision precision, struct tfm_error *err);
+                            const struct tfm_open_options *options, struct tfm_error *err);
 void models_close(struct models *models);
 
 enum tfm_status models_translator(struct tfm_translator **translator, const struct models *models,

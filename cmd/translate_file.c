@@ -103,6 +103,9 @@ static void note_result(const struct translation_job *job, const char *path, lon
     if (t->cropped && !job->style->quiet)
         fprintf(stderr, "%s: %s: line %ld: longer than --max-length, cropped\n", job->command,
                 shown_path(path), number);
+    if (t->n_terms_missing > 0 && !job->style->quiet)
+        fprintf(stderr, "%s: %s: line %ld: the translation lacks %d of the terms that --glossary asks for\n",
+                job->command, shown_path(path), number, t->n_terms_missing);
     if (t->limited && job->style->verbose)
         fprintf(stderr, "%s: %s: line %ld: ended by the length limit (--max-length-factor)\n", job->command,
                 shown_path(path), number);
@@ -137,11 +140,12 @@ static enum tfm_status translate_window(struct translation_job *job, const struc
             return cmd_error(err, TFM_EFORMAT,
                              "%s: line %ld: what is forced on it is longer than --max-length",
                              shown_path(path), w->number[i]);
+        int n_shown = job->style->print.n_best ? result[i].n_hypotheses : 1;
         if (job->style->record.format == RECORD_PLAIN)
             print_translation(out->file, &job->style->print, job->model, job->n_lines - job->first_line,
                               &result[i]);
-        else
-            record_print(out->file, &job->style->record, &w->record[i], result[i].hypotheses[0].text);
+        for (int h = 0; h < n_shown && job->style->record.format != RECORD_PLAIN; h++)
+            record_print(out->file, &job->style->record, &w->record[i], result[i].hypotheses[h].text);
         job->n_lines++;
         note_result(job, path, w->number[i], &result[i]);
     }

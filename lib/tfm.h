@@ -103,6 +103,16 @@ TFM_API enum tfm_status tfm_model_open(struct tfm_model **model, const char *fol
  * floats; KEEP is what tfm_model_open does: INT8 where the weights are that on disk, else FP32. */
 TFM_API enum tfm_status tfm_model_open_as(struct tfm_model **model, const char *folder,
                                           enum tfm_precision precision, struct tfm_error *err);
+
+struct tfm_open_options {
+    enum tfm_precision precision; /* Default TFM_PRECISION_KEEP */
+    int max_positions; /* learned positions: both tables are stretched or squeezed to so many rows, linearly; 0: as
+                          they are, and a line that is longer is squeezed into them. Default 0 */
+};
+
+TFM_API void tfm_open_options_init(struct tfm_open_options *options);
+TFM_API enum tfm_status tfm_model_open_with(struct tfm_model **model, const char *folder,
+                                            const struct tfm_open_options *options, struct tfm_error *err);
 TFM_API enum tfm_precision tfm_model_precision(const struct tfm_model *model); /* FP32 or INT8 */
 TFM_API const char *tfm_model_folder(const struct tfm_model *model);           /* as it was given */
 TFM_API void tfm_model_free(struct tfm_model *model);
@@ -153,6 +163,10 @@ struct tfm_translate_options {
     const char *shortlist;   /* a file of tfm_shortlist: only target pieces that it lists for a sentence may come in
                                 its translation, and scores are probabilities among them. "auto": the model's own,
                                 where it has one; "off": none. Drawing and scoring use none. Default "auto" */
+    const char *glossary;    /* a file of lines source term<TAB>target term (tfm-translate(1)): where the one stands in
+                                a line, the other has to come in its translation. For these lines the beam is wider
+                                by a place for each piece of a target term. Not for scoring. Default NULL */
+    bool glossary_ignore_case; /* of source terms. Default false */
     int mini_batch;          /* sentences decoded together by a worker, at most. Default 64 */
     int threads;             /* workers; 0 is one a core. Default 0 */
     bool profile;            /* take the time of each part, for tfm_translator_profile. Default false */
@@ -178,6 +192,7 @@ struct tfm_translation {
     bool limited; /* the length limit ended the best hypothesis */
     int n_parts;  /* > 1: the line was longer than max_length and translated in parts */
     bool cropped; /* the line was longer than max_length and its rest left out */
+    int n_terms_missing; /* of the glossary, that the best hypothesis should hold and does not */
 };
 
 struct tfm_profile_part {
@@ -291,7 +306,26 @@ enum tfm_activation { /* the last two have a gate */
     TFM_ACTIVATION_GEGLU,
 };
 enum tfm_init { TFM_INIT_XAVIER, TFM_INIT_DEPTH_SCALED };
+enum tfm_arch { TFM_ARCH_TRANSFORMER, TFM_ARCH_RNN };
+enum tfm_rnn_cell { TFM_RNN_GRU, TFM_RNN_LSTM };
+enum tfm_rnn_attention { TFM_RNN_ADDITIVE, TFM_RNN_DOT, TFM_RNN_GENERAL };
 enum tfm_tie { TFM_TIE_ALL, TFM_TIE_TARGET, TFM_TIE_NONE };
+
+enum tfm_attention_function { /* the score of query q and key k in a head */
+    TFM_ATTENTION_DOT,         /* q . k */
+    TFM_ATTENTION_ADDITIVE,    /* v . tanh(q + k), v trained for each head (Bahdanau et al. 2015) */
+};
+enum tfm_attention_scale { TFM_SCALE_SQRT, TFM_SCALE_NONE };
+
+enum tfm_positions {      /* how a model tells positions; formulas in tfm-model(5) */
+    TFM_POSITIONS_HALVES,      /* sinusoids added to embeddings: all sines, then all cosines, as Marian has them */
+    TFM_POSITIONS_INTERLEAVED, /* ... in turns (Vaswani et al. 2017) */
+    TFM_POSITIONS_LEARNED,     /* a trained vector for each */
+    TFM_POSITIONS_ROPE,        /* queries and keys of self-attention turned by it (Su et al. 2021) */
+    TFM_POSITIONS_ALIBI,       /* scores of self-attention less by the distance (Press et al. 2021) */
+    TFM_POSITIONS_RELATIVE,    /* ... plus what was learned for the distance (Raffel et al. 2020) */
+    TFM_POSITIONS_NONE,
+};
 
 enum tfm_event_kind {
     TFM_EVENT_NOTE,     /* `text` says what happened (pairs left out, resumed, stopped early) */
@@ -382,7 +416,22 @@ struct tfm_train_options {
                                   the layer (Zhang et al. 2019). Default TFM_INIT_XAVIER */
     enum tfm_cell dec_cell;    /* how a decoder layer knows its past: self-attention, or a recurrent unit in its
                                   place (SSRU, Kim et al. 2019). Default TFM_CELL_PRESET: the preset's */
+    enum tfm_arch arch;        /* what layers are made of: of attention (Vaswani et al. 2017), or of recurrent
+                                  cells (Bahdanau et al. 2015), which have one attention, to the source, and none of
+                                  dim_ffn, heads, norm_position and dec_cell. Default TFM_ARCH_TRANSFORMER */
+    enum tfm_rnn_cell rnn_cell; /* of TFM_ARCH_RNN. Default TFM_RNN_GRU (Cho et al. 2014) */
+    enum tfm_rnn_attention rnn_attention; /* how that compares decoder and source: additive (Bahdanau et al. 2015), by
+                                  a product, or by a product behind a matrix (Luong et al. 2015). Default
+                                  TFM_RNN_ADDITIVE */
     enum tfm_tie tie;          /* TFM_TIE_ALL needs one vocabulary for both sides */
+    enum tfm_positions positions; /* Default TFM_POSITIONS_HALVES */
+    enum tfm_attention_function attention_function; /* Default TFM_ATTENTION_DOT */
+    enum tfm_attention_scale attention_scale; /* scores of TFM_ATTENTION_DOT are divided by the square root of a head's
+                                  width, or not. Default TFM_SCALE_SQRT */
+    int kv_heads;              /* heads of keys and values, each for several of queries (Ainslie et al. 2023); divides
+                                  the heads. 0: as many. Default 0 */
+    int attention_window;      /* self-attention sees so many pieces to each side; 0: all. Default 0 */
+    int max_positions;         /* of TFM_POSITIONS_LEARNED: rows of each side's table. Default 512 */
     float dropout, attention_dropout, activation_dropout;
     float layer_drop;          /* probability that an update leaves a layer out (Fan et al. 2019). Default 0 */
     /* optimiser */

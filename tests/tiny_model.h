@@ -18,9 +18,16 @@ struct tiny_options {
     enum tfm_cell cell;
     enum tfm_norm norm;
     enum tfm_activation activation;
+    enum tfm_positions positions;
+    int max_positions, heads, kv_heads, window;
+    enum tfm_attention_function function;
+    enum tfm_attention_scale scale;
     float eos_bias, unk_bias;
     uint64_t seed;
     int d_model; /* 0: 24 */
+    bool is_rnn; /* recurrent layers, with one head and without norms */
+    enum tfm_rnn_cell rnn_cell;
+    enum tfm_rnn_attention rnn_attention;
 };
 
 /* Appends a sentence of n words, each of one to three syllables. */
@@ -72,7 +79,11 @@ static inline enum tfm_status tiny_write(const char *folder, const struct tiny_o
         .encoder_layers = 2,
         .decoder_layers = 2,
         .d_model = o->d_model > 0 ? o->d_model : 24,
-        .heads = 3,
+        .heads = o->heads > 0 ? o->heads : 3,
+        .kv_heads = o->kv_heads,
+        .attention_window = o->window,
+        .attention_function = o->function,
+        .attention_scale = o->scale,
         .ffn_dim = 40,
         .activation = o->activation,
         .norm = o->norm,
@@ -81,7 +92,16 @@ static inline enum tfm_status tiny_write(const char *folder, const struct tiny_o
         .scale_embedding = true,
         .tie = o->tie,
         .decoder_cell = o->cell,
+        .positions = o->positions,
+        .max_positions = o->max_positions,
     };
+    if (o->is_rnn) {
+        config.arch = TFM_ARCH_RNN;
+        config.rnn_cell = o->rnn_cell;
+        config.rnn_attention = o->rnn_attention;
+        config.positions = TFM_POSITIONS_NONE;
+        config.heads = 1;
+    }
     config.source_vocab_size = config.vocab_size = spm_size(spm);
     config.eos_token_id = config.decoder_start_token_id = spm_eos(spm);
     config.unk_token_id = spm_unk(spm);

@@ -10,6 +10,14 @@
  * themselves), or when no live hypothesis can still come among the n_best: scores only fall, so
  * score / limit^normalize bounds what any continuation can reach (Huang et al. 2017). Ties go to the earlier
  * hypothesis, then to the smaller token. Size 1 is greedy search.
+ *
+ * With terms that the sentence has to hold, the room of a step is shared out in banks, one for each number of
+ * their pieces that a hypothesis can have, so that those which go on with a term are not crowded out by those
+ * which do without (dynamic beam allocation, Post and Vilar 2018). What a bank cannot use goes to the best of
+ * all. The beam is wider by a place for each piece of a term, and over when only these places are left; a
+ * hypothesis ends with all terms, and of those that the length limit ends the ones with most rank first. For a
+ * term to come where it belongs, and not in addition to the model's own words, hypotheses rank by their score
+ * plus a bias (terms.h). The scores themselves stay the model's.
  */
 #ifndef TFM_DECODE_BEAM_H
 #define TFM_DECODE_BEAM_H
@@ -17,12 +25,14 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
+#include "decode/terms.h"
 
 struct beam_options {
-    int size;         /* hypotheses kept a step, >= 1 */
-    int n_best;       /* wanted in the end, 1 .. size */
-    double normalize; /* >= 0 */
-    int eos;          /* </s> */
+    int size;                  /* hypotheses kept a step, >= 1, and more than terms->n_pieces */
+    int n_best;                /* wanted in the end, 1 .. size */
+    double normalize;          /* >= 0 */
+    int eos;                   /* </s> */
+    const struct terms *terms; /* what each hypothesis has to hold; NULL: nothing */
 };
 
 struct beam_candidate {
@@ -46,7 +56,9 @@ struct beam_ending {
     int node;
     int n_pieces; /* </s> included, unless limited */
     double score, normalized_score;
+    double rank; /* normalized_score, and with terms their bias */
     bool limited;
+    int n_missing; /* terms, where limited */
 };
 
 struct beam {
@@ -59,13 +71,19 @@ struct beam {
     struct beam_ending *ended;    /* [size], best first; at least one once the search is over */
     struct beam_node *nodes;      /* [1 + size * limit] */
     struct beam_choice *chosen;   /* [size] scratch of a step */
+    struct terms_state *states;   /* [size] of the live hypotheses; NULL without terms, as are ... */
+    float *weights; /* ... [size, terms->n] of what terms_next is told, 1 unless set before a step ... */
+    struct beam_option *weighed; /* ... [size * beam_width] scratch of a step */
 };
 
 /* Starts with one live hypothesis, the start symbol. The memory is taken from the arena: beam_bytes at
  * most. */
 void beam_init(struct beam *beam, const struct beam_options *options, int start_token, int limit,
                struct arena *arena);
-size_t beam_bytes(int size, int limit);
+size_t beam_bytes(int size, int limit, const struct terms *terms);
+
+/* Candidates of a live hypothesis at most: size, and the pieces that terms_wanted has. */
+int beam_width(int size, const struct terms *terms);
 
 /* The token that hypothesis h has to be fed to the decoder, and the cache rows of its history: `row` is
  * where this token will be. rows [step + 1] gets all of them from the start symbol on, `row` last. */
@@ -75,8 +93,8 @@ void beam_rows(struct beam *beam, int h, int row, int *rows);
 /* The pieces of hypothesis h so far: history [step]. */
 void beam_history(const struct beam *beam, int h, int *history);
 
-/* One step. candidates [n_live, size]: for each live hypothesis its best continuations, best first, equal
- * ones in order of tokens; `size` of them, or fewer and then a token of -1. */
+/* One step. candidates [n_live, beam_width]: for each live hypothesis its best continuations, best first, equal
+ * ones in order of tokens; `size` of them and then those wanted, or fewer and then a token of -1. */
 void beam_step(struct beam *beam, const struct beam_candidate *candidates);
 
 /* The pieces of an ending and their log-probabilities, [n_pieces] each. */

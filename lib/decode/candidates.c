@@ -6,8 +6,8 @@
  *     score_i = x_i - log sum_j exp(x_j)
  * and then some tokens are forbidden, which leaves the scores of the others as they are: the unknown piece,
  * the start symbol, </s> before the least length, and each that would end an n-gram for the second time
- * (Paulus et al. 2018). A forced token is beyond all that: its score is the one that the model gives it. With
- * a shortlist all this is about the tokens on it: i is a place in the list until the end.
+ * (Paulus et al. 2018). A forced token, and one that goes on with a term that the translation has to hold, is
+ * beyond all that: its score is the one that the model gives it. With a shortlist all this is about the tokens on it: i is a place in the list until the end.
  */
 #include "decode/candidates.h"
 
@@ -106,6 +106,11 @@ static void forbid_ngrams(real *logits, const struct candidate_row *row, int siz
 
 /* ---- all together ---- */
 
+static int count_tokens(const struct candidate_row *row, const struct config *config)
+{
+    return row->tokens != NULL ? row->n_tokens : config->vocab_size;
+}
+
 static void forbid(real *logits, const struct candidate_row *row, const struct candidate_options *options,
                    const struct config *config)
 {
@@ -113,10 +118,13 @@ static void forbid(real *logits, const struct candidate_row *row, const struct c
         forbid_token(logits, row, config->unk_token_id);
     if (config->decoder_start_token_id != config->eos_token_id)
         forbid_token(logits, row, config->decoder_start_token_id);
-    if (row->step < options->min_length)
+    if (row->step < options->min_length || row->is_unfinished)
         forbid_token(logits, row, config->eos_token_id);
     if (options->no_repeat_ngram_size > 0)
         forbid_ngrams(logits, row, options->no_repeat_ngram_size);
+    for (int i = 0, v = count_tokens(row, config); row->barred != NULL && i < v; i++)
+        if (row->barred[row->tokens != NULL ? row->tokens[i] : i])
+            logits[i] = -INFINITY;
 }
 
 static void draw(struct beam_candidate *candidates, const real *logits, const struct candidate_row *row,
@@ -131,11 +139,6 @@ static void draw(struct beam_candidate *candidates, const real *logits, const st
     arena_reset(run->arena, mark);
 }
 
-static int count_tokens(const struct candidate_row *row, const struct config *config)
-{
-    return row->tokens != NULL ? row->n_tokens : config->vocab_size;
-}
-
 real candidates_sum(real *logits, const struct candidate_row *row, const struct candidate_options *options,
                     const struct config *config, const struct run *run)
 {
@@ -144,24 +147,52 @@ real candidates_sum(real *logits, const struct candidate_row *row, const struct 
     return run->kern->logsumexp(logits, count_tokens(row, config));
 }
 
-void candidates_find(struct beam_candidate *candidates, real *logits, real sum,
-                     const struct candidate_row *row, const struct candidate_options *options,
-                     const struct config *config, const struct run *run)
+/* The candidates that terms ask for, as places: into `wanted`, before anything is forbidden. */
+static void take_wanted(struct beam_candidate *wanted, const real *logits, const struct candidate_row *row)
 {
+    for (int i = 0; i < row->n_wanted; i++) {
+        int place = place_of(row, row->wanted[i]); /* search.c lists what terms hold */
+        wanted[i] = (struct beam_candidate){ place, (float)logits[place] };
+    }
+}
+
+/* Adds those of them that are not among the best, behind these. */
+static void add_wanted(struct beam_candidate *candidates, const struct beam_candidate *wanted, int n_wanted)
+{
+    int n_best = 0;
+    while (candidates[n_best].token >= 0)
+        n_best++;
+    for (int i = 0, n = n_best; i < n_wanted; i++) {
+        bool is_there = false;
+        for (int j = 0; j < n_best; j++)
+            is_there |= candidates[j].token == wanted[i].token;
+        if (!is_there)
+            candidates[n++] = wanted[i];
+    }
+}
+
+void candidates_find(const struct candidate_row *row, real *logits, real sum,
+                     const struct candidate_options *options, const struct config *config,
+                     const struct run *run)
+{
+    struct beam_candidate *candidates = row->found, wanted[2 * TERMS_PIECES];
     int v = count_tokens(row, config);
-    for (int i = 0; i < options->n; i++)
+    for (int i = 0; i < row->width; i++)
         candidates[i] = (struct beam_candidate){ .token = -1, .score = -INFINITY };
     if (row->forced >= 0) {
         int place = place_of(row, row->forced); /* search.c lists what is forced */
         candidates[0] = (struct beam_candidate){ place, (float)logits[place] };
     } else {
+        take_wanted(wanted, logits, row);
         forbid(logits, row, options, config);
         if (options->draw.kind != TFM_SAMPLING_NONE)
             draw(candidates, logits, row, options, v, run);
         else
-            take_best(candidates, options->n, logits, v);
+            take_best(candidates, row->n, logits, v);
+        if (row->n_wanted > 0)
+            add_wanted(candidates, wanted, row->n_wanted);
     }
-    for (int i = 0; i < options->n && candidates[i].token >= 0; i++) {
+    for (int i = 0; i < row->width && candidates[i].token >= 0; i++) {
         float score = candidates[i].score - (float)sum;
         if (isnan(score)) /* a broken model: an infinite logit */
             candidates[i].token = -1;

@@ -10,7 +10,7 @@
 #include "model/net.h"
 
 struct candidate_options {
-    int n; /* wanted of each hypothesis */
+    int n; /* of each hypothesis */
     bool allow_unk;
     int min_length;            /* pieces before </s> at least */
     int no_repeat_ngram_size;  /* 0: off */
@@ -25,8 +25,15 @@ struct candidate_row {
     int forced;        /* the only token that may follow, or -1 */
     const int *tokens; /* [n_tokens] what the logits are of, ascending; NULL: all of the vocabulary */
     int n_tokens;
-    int n_draws;  /* when drawing: candidates wanted, <= n */
-    uint64_t key; /* of its draws */
+    int n_draws;       /* when drawing: candidates asked for, <= n */
+    uint64_t key;      /* of its draws */
+    const int *wanted; /* [n_wanted] tokens that are candidates in any case */
+    int n_wanted;
+    bool is_unfinished;           /* </s> may not follow */
+    const bool *barred;           /* [V] other tokens that may not; or NULL */
+    int n;                        /* the best candidates asked for */
+    int width;                    /* >= n + n_wanted */
+    struct beam_candidate *found; /* [width] where they go */
 };
 
 bool candidates_need_history(const struct candidate_options *options);
@@ -36,11 +43,11 @@ bool candidates_need_history(const struct candidate_options *options);
 real candidates_sum(real *logits, const struct candidate_row *row, const struct candidate_options *options,
                     const struct config *config, const struct run *run);
 
-/* candidates [n]: best first (or in the order drawn), filled up with tokens of -1; their scores are
- * log-probabilities, logits - sum. The logits are changed. */
-void candidates_find(struct beam_candidate *candidates, real *logits, real sum,
-                     const struct candidate_row *row, const struct candidate_options *options,
-                     const struct config *config, const struct run *run);
+/* Fills row->found: the n best (or those drawn, in their order), then those wanted that are not among them,
+ * then tokens of -1; scores are log-probabilities, logits - sum. The logits are changed. */
+void candidates_find(const struct candidate_row *row, real *logits, real sum,
+                     const struct candidate_options *options, const struct config *config,
+                     const struct run *run);
 size_t candidates_bytes(const struct candidate_options *options, int v); /* of the arena, given back */
 
 #endif

@@ -10,6 +10,8 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "text/abbrev.h"
+#include "text/utf8.h"
 
 #define BATCH_PIECES 4096 /* source pieces of a batch at most: more rows make no product faster */
 
@@ -55,12 +57,15 @@ enum place {
     SENTENCE
 }; /* ends before a piece; the greater the better to cut at */
 
-/* Marks that end a sentence or a clause, the wide ones of East Asia, which need no space behind them, last. */
+/* Marks that end a sentence or a clause, the wide ones of East Asia, which need no space behind them, last. (A
+ * vocabulary may have made some of them narrow, which then need none before a letter of a script without spaces.)
+ */
 static const char *const sentence_marks[] = { ".", "!", "?", "…", "؟", "۔", "।", "。", "！", "？", "．" };
 static const char *const clause_marks[] = { ",", ";", ":", "،", "؛", "–", "—", "，", "；", "：", "、" };
 static const char *const closing_marks[] = { "\"", "'", ")", "]", "}", "»", "”", "’", "」", "』", "）" };
 enum {
     N_MARKS = 11,
+    FULL_STOP = 0,
     FIRST_WIDE_SENTENCE = 7,
     FIRST_WIDE_CLAUSE = 7
 };
@@ -76,10 +81,34 @@ static int find_mark(const char *text, size_t n, const char *const *marks)
     return -1;
 }
 
+/* Whether the word that a full stop stands behind is an abbreviation: the piece at `at` up to byte n, and those of
+ * the same word before it. */
+static bool is_abbreviation(const int *pieces, int at, size_t n, const struct spm *spm)
+{
+    char word[32];
+    size_t len = sizeof(word);
+    for (bool is_begin = false; !is_begin; n = at > 0 ? strlen(spm_piece(spm, pieces[--at])) : 0) {
+        const char *text = spm_piece(spm, pieces[at]);
+        if (n > len)
+            return false;
+        len -= n;
+        memcpy(word + len, text, n);
+        is_begin = at == 0 || spm_is_word_start(spm, pieces[at]);
+    }
+    return abbrev_is(word + len, sizeof(word) - len);
+}
+
+/* Whether a piece begins with a letter of a script without spaces. */
+static bool is_unspaced(const char *piece)
+{
+    uint32_t cp = 0;
+    return utf8_next(piece, strlen(piece), &cp) > 0 && cp >= 0x2e80 && !utf8_is_joined(cp);
+}
+
 /* What ends between pieces i - 1 and i. */
 static enum place place_before(const int *pieces, int i, const struct spm *spm)
 {
-    bool word = spm_is_word_start(spm, pieces[i]);
+    bool word = spm_is_word_start(spm, pieces[i]), can_end = word || is_unspaced(spm_piece(spm, pieces[i]));
     int at = i - 1, mark;
     const char *text = spm_piece(spm, pieces[at]);
     size_t n = strlen(text);
@@ -91,10 +120,10 @@ static enum place place_before(const int *pieces, int i, const struct spm *spm)
         }
     }
     mark = find_mark(text, n, sentence_marks);
-    if (mark >= 0 && (word || mark >= FIRST_WIDE_SENTENCE))
-        return SENTENCE;
+    if (mark >= 0 && (can_end || mark >= FIRST_WIDE_SENTENCE))
+        return mark == FULL_STOP && is_abbreviation(pieces, at, n - 1, spm) ? INSIDE : SENTENCE;
     mark = find_mark(text, n, clause_marks);
-    if (mark >= 0 && (word || mark >= FIRST_WIDE_CLAUSE))
+    if (mark >= 0 && (can_end || mark >= FIRST_WIDE_CLAUSE))
         return CLAUSE;
     return word ? WORD : INSIDE;
 }
@@ -158,15 +187,16 @@ enum tfm_status plan_cut(struct plan *plan, struct plan_line *lines, size_t n, c
 
 /* A batch's pieces cost most when they are all in the longest sentences. As many pieces may be forced.
  * Shortlists, which grow no more when they hold the whole vocabulary, cost most when the sentences are as
- * long as each other. */
+ * long as each other. Few sentences have many terms: there is room for one that has the most. */
 size_t plan_scratch(int max_length, int mini_batch, const struct search_options *options,
                     const struct net *net)
 {
     size_t longest = (size_t)(BATCH_PIECES / (max_length + 1) + 1);
     return search_scratch_base(options, net) +
-           longest * search_scratch(options, net, max_length, max_length + 1) +
-           (size_t)mini_batch * search_scratch(options, net, 0, 0) +
-           (size_t)mini_batch * search_list_scratch(options, net, BATCH_PIECES / mini_batch + 1, 0);
+           longest * search_scratch(options, net, max_length, max_length + 1, 0) +
+           (size_t)mini_batch * search_scratch(options, net, 0, 0, 0) +
+           (size_t)mini_batch * search_list_scratch(options, net, BATCH_PIECES / mini_batch + 1, 0, 0) +
+           search_scratch(options, net, max_length, max_length + 1, options->most_term_pieces);
 }
 
 /* Longest first, equal ones in input order. */
@@ -211,12 +241,13 @@ enum tfm_status plan_batches(struct plan *plan, const struct plan_limits *limits
         size_t pieces = 0, scratch = search_scratch_base(options, net);
         for (; i < n; i++, batch->n++) {
             int length = plan->sorted[i]->n_pieces, n_forced = plan->sorted[i]->n_forced;
+            int n_terms = search_term_pieces(plan->sorted[i]);
             pieces += (size_t)length + 1;
-            scratch += search_scratch(options, net, length, n_forced);
+            scratch += search_scratch(options, net, length, n_forced, n_terms);
             bool full = (size_t)batch->n == most || pieces > BATCH_PIECES || scratch > limits->scratch;
             if (full && batch->n > 0)
                 break;
-            plan->results += search_results(options, length, n_forced);
+            plan->results += search_results(options, length, n_forced, n_terms);
         }
     }
     return TFM_OK;

@@ -19,6 +19,7 @@ struct plan_line {
     bool is_cropped;               /* more pieces than max_length were left out */
     bool is_too_long;              /* to be translated with what is forced */
     uint64_t key;                  /* of what is drawn */
+    int n_terms_left;              /* of a glossary, that are too many to ask for */
     int n_parts;                   /* 0: blank */
     struct search_sentence *parts; /* [n_parts] */
 };

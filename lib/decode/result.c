@@ -24,9 +24,7 @@ static enum tfm_status add_text(const struct tfm_translator *t, struct worker *w
 {
     size_t from = worker->text.len;
     TRY(spm_decode(t->target, found->pieces, (size_t)found->n_pieces, &worker->text, &worker->err));
-    if (t->options.replace_unk && worker->text.len > from)
-        TRY(unknown_replace(t, worker, from, t->texts[i], &t->lines[i], part, found));
-    return TFM_OK;
+    return worker->text.len > from ? unknown_replace(t, worker, from, i, part, found) : TFM_OK;
 }
 
 /* Hypothesis `rank` of line i, which was translated as a whole. */
@@ -105,8 +103,11 @@ void result_make(void *arg, int i, int w)
         return;
     translation->n_hypotheses = n;
     translation->hypotheses = hypotheses;
-    for (int part = 0; part < line->n_parts; part++)
+    translation->n_terms_missing = line->n_terms_left;
+    for (int part = 0; part < line->n_parts; part++) {
         translation->limited |= line->parts[part].hypotheses[0].limited;
+        translation->n_terms_missing += line->parts[part].hypotheses[0].n_missing;
+    }
     if (line->n_parts != 1) {
         join_parts(t, worker, &hypotheses[0], i);
         return;

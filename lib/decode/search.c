@@ -19,8 +19,9 @@
 #include "base/rng.h"
 #include "model/decoder.h"
 
-#define TILE         32  /* rows whose logits are in memory together */
-#define ENCODER_ROWS 128 /* source pieces that are encoded together, or one sentence's */
+#define TILE         32    /* rows whose logits are in memory together */
+#define ENCODER_ROWS 128   /* source pieces that are encoded together, or one sentence's */
+#define LEAST_WEIGHT 0.01f /* of a term that is begun where the model looks elsewhere */
 
 struct live_sentence {
     struct search_sentence *sentence;
@@ -43,19 +44,26 @@ struct search {
     const struct run *run;
     int n_members;
     struct member *members; /* [n_members]; the first is the net */
+    bool keeps_attention;   /* of some sentence */
     int n_live;
     struct live_sentence *live; /* [n_live] still searched for, in order */
 };
 
-int search_limit(const struct search_options *options, int n_pieces, int n_forced)
+int search_limit(const struct search_options *options, int n_pieces, int n_forced, int n_terms)
 {
-    int limit = (int)(options->max_length_factor * n_pieces);
-    return (limit > n_forced ? limit : n_forced) + 10;
+    int limit = (int)(options->max_length_factor * n_pieces), given = n_forced + n_terms;
+    return (limit > given ? limit : given) + 10;
 }
 
 static int sentence_limit(const struct search_options *options, const struct search_sentence *sentence)
 {
-    return search_limit(options, sentence->n_pieces, sentence->n_forced);
+    return search_limit(options, sentence->n_pieces, sentence->n_forced, search_term_pieces(sentence));
+}
+
+/* Terms make the beam wider. */
+static int sentence_beam(const struct search_options *options, const struct search_sentence *sentence)
+{
+    return options->beam_size + search_term_pieces(sentence);
 }
 
 /* ---- sizes ---- */
@@ -80,71 +88,90 @@ size_t search_scratch_base(const struct search_options *options, const struct ne
 
 /* Of one net, and of what there is once for all. */
 static size_t scratch_of(const struct search_options *options, const struct net *net, int n_pieces,
-                         int n_forced)
+                         int n_forced, int n_terms)
 {
     const struct config *c = net->config;
+    const struct terms most = { .n = n_terms, .n_pieces = n_terms }, *terms = n_terms > 0 ? &most : NULL;
     size_t d = (size_t)c->d_model, source = (size_t)n_pieces + 1;
-    size_t limit = (size_t)search_limit(options, n_pieces, n_forced), beam = (size_t)options->beam_size;
-    size_t cache =
-        beam * limit * d +
-        (size_t)c->decoder_layers * (block_cache_size(&net->decoder[0], beam * limit, beam) + source * 2 * d);
-    /* A layer takes about 15 rows of D and one of F (with a gate three) for each token, and for each query the weights
-     * of one head. */
-    size_t ffn = (1 + (size_t)activation_width(c->activation)) * (size_t)c->ffn_dim;
-    size_t rows = (source + beam) * (24 * d + ffn);
-    size_t attention = source * (source + 3 * d) + beam * (limit + source) * (1 + d);
+    size_t limit = (size_t)search_limit(options, n_pieces, n_forced, n_terms);
+    int size = options->beam_size + n_terms;
+    size_t beam = (size_t)size;
+    size_t cache = decoder_cache_size(net, beam * limit, beam, source);
+    /* A layer takes about 15 rows of D and what it has inside for each token, and for each query the weights of one
+     * head. */
+    size_t rows = (source + beam) * (24 * d + config_inner_size(c));
+    size_t packed = 2 * d / (size_t)c->heads; /* a key and a value of one head */
+    size_t attention = source * (source + packed) + beam * (limit + source) * (1 + d);
+    attention += 2 * (size_t)c->heads * (source + limit); /* biases of distances */
     size_t lists = sizeof(int) * (4 * source + 2 * beam * (limit + 16)) +
                    beam * (sizeof(struct attn_segment) + sizeof(struct candidate_row) +
-                           beam * sizeof(struct beam_candidate));
-    if (options->align) /* of each node, and of each head in a step */
-        attention += source * (1 + beam * limit + beam * (size_t)net->decoder[0].cross.heads);
-    return sizeof(real) * (cache + rows + attention) + lists + beam_bytes(options->beam_size, (int)limit) +
+                           (size_t)beam_width(size, terms) * sizeof(struct beam_candidate) +
+                           2 * (size_t)n_terms * sizeof(int));
+    if (options->align || n_terms > 0) /* of each node */
+        attention += source * (1 + beam * limit);
+    if (options->align || options->most_term_pieces > 0) /* of each head in a step, of all of a batch */
+        attention += source * beam * (size_t)c->heads;
+    return sizeof(real) * (cache + rows + attention) + lists + beam_bytes(size, (int)limit, terms) +
            sizeof(struct live_sentence) + sizeof(struct linear) + ROUNDING;
 }
 
-size_t search_scratch(const struct search_options *options, const struct net *net, int n_pieces, int n_forced)
+size_t search_scratch(const struct search_options *options, const struct net *net, int n_pieces, int n_forced,
+                      int n_terms)
 {
-    size_t sum = search_list_scratch(options, net, n_pieces, n_forced);
+    size_t sum = search_list_scratch(options, net, n_pieces, n_forced, n_terms);
     for (int m = 0; m <= options->n_more; m++)
-        sum += scratch_of(options, nth_net(options, net, m), n_pieces, n_forced);
+        sum += scratch_of(options, nth_net(options, net, m), n_pieces, n_forced, n_terms);
     return sum;
 }
 
 /* Ids, rows of each net (16 to a panel, with a scale and a bias each), and for a moment what is listed beyond
  * the list, and the bits of the vocabulary. */
 size_t search_list_scratch(const struct search_options *options, const struct net *net, int n_pieces,
-                           int n_forced)
+                           int n_forced, int n_terms)
 {
     if (options->shortlist == NULL)
         return 0;
-    size_t n = (size_t)shortlist_most(options->shortlist, n_pieces, n_forced + 2) + KERN_PANEL;
-    size_t sum = n * sizeof(int) + sizeof(int) * ((size_t)n_forced + 2) + (size_t)net->unembed.out / 8;
+    int n_more = n_forced + 2 * n_terms + 2;
+    size_t n = (size_t)shortlist_most(options->shortlist, n_pieces, n_more) + KERN_PANEL;
+    size_t sum = n * sizeof(int) + sizeof(int) * (size_t)n_more + (size_t)net->unembed.out / 8;
     for (int m = 0; m <= options->n_more; m++)
         sum += n * sizeof(real) * ((size_t)nth_net(options, net, m)->config->d_model + 3) + ROUNDING;
     return sum;
 }
 
-size_t search_results(const struct search_options *options, int n_pieces, int n_forced)
+size_t search_results(const struct search_options *options, int n_pieces, int n_forced, int n_terms)
 {
-    size_t limit = (size_t)search_limit(options, n_pieces, n_forced);
+    size_t limit = (size_t)search_limit(options, n_pieces, n_forced, n_terms);
     size_t row = sizeof(int) + sizeof(float) * (options->align ? (size_t)n_pieces + 2 : 1);
     return (size_t)options->n_best * (sizeof(struct search_hypothesis) + limit * row + (size_t)3 * 64) + 64;
 }
 
 /* ---- start ---- */
 
-/* What may come: what the list says, </s>, what is forced, and the unknown piece where it is allowed. */
+static int add_pieces(int *more, int n, const int *pieces, int n_pieces)
+{
+    if (n_pieces > 0)
+        memcpy(more + n, pieces, sizeof(int) * (size_t)n_pieces);
+    return n + n_pieces;
+}
+
+/* What may come: what the list says, </s>, what is forced, terms, and the unknown piece where it is allowed. */
 static void start_list(struct live_sentence *live, const struct search *search)
 {
     const struct search_sentence *sentence = live->sentence;
     const struct shortlist *list = search->options->shortlist;
     const struct config *config = search->net->config;
     struct arena *arena = search->run->arena;
-    live->tokens = ARENA_TAKE(arena, int, shortlist_most(list, sentence->n_pieces, sentence->n_forced + 2));
+    int most = sentence->n_forced + 2 * search_term_pieces(sentence) + 2;
+    live->tokens = ARENA_TAKE(arena, int, shortlist_most(list, sentence->n_pieces, most));
     size_t mark = arena_mark(arena);
-    int *more = ARENA_TAKE(arena, int, sentence->n_forced + 2), n_more = sentence->n_forced;
-    if (n_more > 0)
-        memcpy(more, sentence->forced, sizeof(int) * (size_t)n_more);
+    int *more = ARENA_TAKE(arena, int, most),
+        n_more = add_pieces(more, 0, sentence->forced, sentence->n_forced);
+    for (int i = 0; sentence->terms != NULL && i < sentence->terms->n; i++) {
+        const struct term *term = sentence->terms->list[i];
+        n_more = add_pieces(more, n_more, term->pieces, term->n);
+        n_more = add_pieces(more, n_more, term->bare, term->n_bare);
+    }
     more[n_more++] = config->eos_token_id;
     if (search->options->candidates.allow_unk && config->unk_token_id >= 0)
         more[n_more++] = config->unk_token_id;
@@ -174,7 +201,7 @@ static void encode_sources(real *memory, const struct tokens *source, const stru
 }
 
 /* Encodes the sources and starts the decoder, for each member. */
-static void start_members(struct search *search, const struct tokens *source, int capacity)
+static void start_members(struct search *search, const struct tokens *source, int capacity, int width)
 {
     const struct run *run = search->run;
     search->n_members = 1 + search->options->n_more;
@@ -184,8 +211,7 @@ static void start_members(struct search *search, const struct tokens *source, in
         member->net = nth_net(search->options, search->net, m);
         real *memory = ARENA_TAKE(run->arena, real, (size_t)source->n * (size_t)member->net->config->d_model);
         encode_sources(memory, source, member->net, run);
-        decoder_start(&member->cache, memory, source, capacity,
-                      source->n_sentences * search->options->beam_size, member->net, run);
+        decoder_start(&member->cache, memory, source, capacity, width, member->net, run);
     }
 }
 
@@ -197,10 +223,12 @@ static void start_search(struct search *search, struct search_sentence *const *s
     int *start = ARENA_TAKE(arena, int, (size_t)n + 1);
     start[0] = 0;
     size_t capacity = 0;
+    int width = 0;
     for (int i = 0; i < n; i++) {
+        int size = sentence_beam(search->options, sentences[i]);
         start[i + 1] = start[i] + sentences[i]->n_pieces + 1;
-        capacity +=
-            (size_t)search->options->beam_size * (size_t)sentence_limit(search->options, sentences[i]);
+        capacity += (size_t)size * (size_t)sentence_limit(search->options, sentences[i]);
+        width += size;
     }
     assert(capacity <= INT_MAX);
     int *ids = ARENA_TAKE(arena, int, start[n]);
@@ -210,11 +238,10 @@ static void start_search(struct search *search, struct search_sentence *const *s
         ids[start[i + 1] - 1] = net->config->eos_token_id;
     }
     struct tokens source = { .n_sentences = n, .n = start[n], .ids = ids, .start = start };
-    start_members(search, &source, (int)capacity);
+    start_members(search, &source, (int)capacity, width);
     profile_to(search->run->profile, PROFILE_SEARCH);
 
     struct beam_options options = {
-        .size = search->options->beam_size,
         .n_best = search->options->n_best,
         .normalize = search->options->normalize,
         .eos = net->config->eos_token_id,
@@ -225,11 +252,15 @@ static void start_search(struct search *search, struct search_sentence *const *s
         struct live_sentence *live = &search->live[i];
         *live = (struct live_sentence){ .sentence = sentences[i], .source_start = start[i] };
         live->n_source = start[i + 1] - start[i];
+        options.size = sentence_beam(search->options, sentences[i]);
+        options.terms = sentences[i]->terms;
         beam_init(&live->beam, &options, net->config->decoder_start_token_id,
                   sentence_limit(search->options, sentences[i]), arena);
-        if (search->options->align)
-            live->attention = ARENA_TAKE(
-                arena, real, (1 + (size_t)options.size * (size_t)live->beam.limit) * (size_t)live->n_source);
+        if (search->options->align || options.terms != NULL) {
+            size_t n_nodes = 1 + (size_t)options.size * (size_t)live->beam.limit;
+            live->attention = ARENA_TAKE(arena, real, n_nodes * (size_t)live->n_source);
+            search->keeps_attention = true;
+        }
         if (search->options->shortlist != NULL)
             start_list(live, search);
     }
@@ -241,11 +272,11 @@ static void start_search(struct search *search, struct search_sentence *const *s
  * [hypotheses, n_source]. */
 static void keep_attention(struct search *search, const real *weights)
 {
-    int heads = search->net->decoder[0].cross.heads;
+    int heads = search->net->config->heads;
     for (int i = 0; i < search->n_live; i++) {
         struct live_sentence *live = &search->live[i];
         size_t n_q = (size_t)live->beam.n_live, n_k = (size_t)live->n_source;
-        for (size_t h = 0; h < n_q; h++) {
+        for (size_t h = 0; h < n_q && live->attention != NULL; h++) {
             real *mean = live->attention + (size_t)live->beam.live[h].node * n_k;
             for (size_t j = 0; j < n_k; j++) {
                 real sum = 0;
@@ -281,11 +312,10 @@ static void decode_rows(struct search *search, int n)
         }
     }
     struct block_input in = { .n = n, .self = self, .n_self = n, .cross = cross, .n_cross = search->n_live };
-    if (search->options->align) {
+    if (search->keeps_attention) {
         in.cross_layer = search->options->align_layer;
-        in.cross_weights = ARENA_TAKE(
-            arena, real,
-            attn_weights_size(cross, search->n_live, search->net->decoder[in.cross_layer].cross.heads));
+        in.cross_weights =
+            ARENA_TAKE(arena, real, attn_weights_size(cross, search->n_live, search->net->config->heads));
     }
     for (int m = 0; m < search->n_members; m++) {
         struct member *member = &search->members[m];
@@ -295,6 +325,29 @@ static void decode_rows(struct search *search, int n)
             keep_attention(search, in.cross_weights);
         in.cross_weights = NULL; /* that of the first member is kept */
     }
+}
+
+/* What its terms ask of hypothesis h of a sentence, and how much this hypothesis looks at the source of each. */
+static void ask_terms(struct candidate_row *row, const struct live_sentence *live, int h, struct arena *arena)
+{
+    const struct beam *beam = &live->beam;
+    const struct terms *terms = beam->options.terms;
+    const real *attention = live->attention + (size_t)beam->live[h].node * (size_t)live->n_source;
+    real sum = 0;
+    for (int j = 0; j < live->n_source - 1; j++) /* without </s> */
+        sum += attention[j];
+    for (int i = 0; i < terms->n; i++) {
+        real here = 0;
+        for (int j = terms->places[i].first; j < terms->places[i].end; j++)
+            here += attention[j];
+        float weight = sum > 0 ? (float)(here / sum) : 0;
+        beam->weights[h * terms->n + i] = weight > LEAST_WEIGHT ? weight : LEAST_WEIGHT;
+    }
+    int *wanted = ARENA_TAKE(arena, int, 2 * terms->n);
+    row->n_wanted = terms_wanted(wanted, terms, &beam->states[h]);
+    row->wanted = wanted;
+    row->barred = beam->states[h].is_closed ? terms->goes_on : NULL;
+    row->is_unfinished = terms_missing(terms, &beam->states[h]) > 0;
 }
 
 /* The live hypotheses as what decides their candidates, in the order of the rows: rows [n]. */
@@ -307,9 +360,13 @@ static struct candidate_row *list_rows(struct search *search, int n)
         const struct live_sentence *live = &search->live[i];
         const struct search_sentence *sentence = live->sentence;
         const struct beam *beam = &live->beam;
-        int step = beam->step;
+        int step = beam->step, width = beam_width(beam->options.size, sentence->terms);
+        struct beam_candidate *found =
+            ARENA_TAKE(arena, struct beam_candidate, (size_t)width * (size_t)beam->n_live);
         for (int h = 0; h < beam->n_live; h++, row++) {
-            *row = (struct candidate_row){ .step = step, .forced = -1 };
+            *row = (struct candidate_row){ .step = step, .forced = -1, .n = beam->options.size };
+            row->found = found + (size_t)h * (size_t)width;
+            row->width = width;
             row->tokens = live->tokens;
             row->n_tokens = live->tokens != NULL ? live->unembed->out : 0;
             if (step < sentence->n_forced)
@@ -322,6 +379,8 @@ static struct candidate_row *list_rows(struct search *search, int n)
                 beam_history(beam, h, history);
                 row->history = history;
             }
+            if (sentence->terms != NULL)
+                ask_terms(row, live, h, arena);
         }
     }
     return rows;
@@ -345,13 +404,13 @@ static void mix(real *x, real w, const real *y, real v, size_t n)
         x[i] = w * x[i] + v * y[i];
 }
 
-/* candidates [n, beam_size] of n rows from number `first` on, that have unembeddings in common: those of a
- * shortlist, or NULL for the whole vocabulary. */
-static void score_part(struct beam_candidate *candidates, int first, const struct candidate_row *rows, int n,
-                       const struct linear *listed, const struct search *search)
+/* The candidates of n rows from number `first` on, that have unembeddings in common: those of a shortlist, or
+ * NULL for the whole vocabulary. */
+static void score_part(int first, const struct candidate_row *rows, int n, const struct linear *listed,
+                       const struct search *search)
 {
     struct arena *arena = search->run->arena;
-    size_t mark = arena_mark(arena), k = (size_t)search->options->beam_size;
+    size_t mark = arena_mark(arena);
     size_t v = (size_t)(listed != NULL ? listed : &search->net->unembed)->out;
     real *logits = ARENA_TAKE(arena, real, TILE * v), sums[TILE], more_sums[TILE];
     real *more = search->n_members > 1 ? ARENA_TAKE(arena, real, TILE * v) : NULL;
@@ -370,26 +429,24 @@ static void score_part(struct beam_candidate *candidates, int first, const struc
         }
         profile_to(search->run->profile, PROFILE_SEARCH);
         for (int i = 0; i < n_here; i++)
-            candidates_find(candidates + (size_t)(first + i) * k, logits + (size_t)i * v, sums[i],
-                            &rows[first + i], &search->options->candidates, search->net->config, search->run);
+            candidates_find(&rows[first + i], logits + (size_t)i * v, sums[i], &search->options->candidates,
+                            search->net->config, search->run);
     }
     arena_reset(arena, mark);
 }
 
-/* candidates [n, beam_size] of all rows: together, or sentence by sentence where each has its own list. */
-static struct beam_candidate *score_rows(struct search *search, int n)
+/* The candidates of all rows: together, or sentence by sentence where each has its own list. */
+static const struct candidate_row *score_rows(struct search *search, int n)
 {
-    size_t k = (size_t)search->options->beam_size;
-    struct beam_candidate *candidates = ARENA_TAKE(search->run->arena, struct beam_candidate, (size_t)n * k);
     const struct candidate_row *rows = list_rows(search, n);
     if (search->options->shortlist == NULL)
-        score_part(candidates, 0, rows, n, NULL, search);
+        score_part(0, rows, n, NULL, search);
     for (int i = 0, row = 0; i < search->n_live && search->options->shortlist != NULL; i++) {
         const struct live_sentence *live = &search->live[i];
-        score_part(candidates, row, rows, live->beam.n_live, live->unembed, search);
+        score_part(row, rows, live->beam.n_live, live->unembed, search);
         row += live->beam.n_live;
     }
-    return candidates;
+    return rows;
 }
 
 /* The attention of an ending's pieces: [n_pieces, n_source]. */
@@ -408,7 +465,7 @@ static float *copy_attention(const struct live_sentence *live, const struct beam
 }
 
 /* Copies the n_best of a finished beam to where they outlive the batch. */
-static void keep_results(const struct live_sentence *live, struct arena *results, struct arena *scratch)
+static void keep_results(const struct search *search, const struct live_sentence *live, struct arena *results)
 {
     const struct beam *beam = &live->beam;
     struct search_sentence *sentence = live->sentence;
@@ -424,9 +481,10 @@ static void keep_results(const struct live_sentence *live, struct arena *results
                                                     .piece_scores = scores,
                                                     .score = ending->score,
                                                     .normalized_score = ending->normalized_score,
-                                                    .limited = ending->limited };
-        if (live->attention != NULL)
-            hypotheses[i].attention = copy_attention(live, ending, results, scratch);
+                                                    .limited = ending->limited,
+                                                    .n_missing = ending->n_missing };
+        if (search->options->align)
+            hypotheses[i].attention = copy_attention(live, ending, results, search->run->arena);
     }
     sentence->hypotheses = hypotheses;
     sentence->n_hypotheses = n;
@@ -440,15 +498,15 @@ static void step(struct search *search, struct arena *results)
         n += search->live[i].beam.n_live;
     decode_rows(search, n);
     profile_to(search->run->profile, PROFILE_SEARCH);
-    const struct beam_candidate *candidates = score_rows(search, n);
+    const struct candidate_row *rows = score_rows(search, n);
     int n_live = 0;
     for (int i = 0; i < search->n_live; i++) {
         struct live_sentence *live = &search->live[i];
-        int rows = live->beam.n_live;
+        const struct beam_candidate *candidates = rows->found;
+        rows += live->beam.n_live;
         beam_step(&live->beam, candidates);
-        candidates += (size_t)rows * (size_t)search->options->beam_size;
         if (live->beam.n_live == 0)
-            keep_results(live, results, search->run->arena);
+            keep_results(search, live, results);
         else
             search->live[n_live++] = *live;
     }

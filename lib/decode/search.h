@@ -20,6 +20,7 @@ struct search_options {
     int n_more;                          /* members of an ensemble beside the net given to search_batch ... */
     const struct net *const *more;       /* ... [n_more], of the same vocabularies and start symbol */
     const float *weights;                /* [1 + n_more] of the members' log-probabilities, 1 in sum */
+    int most_term_pieces;                /* that a sentence may have to hold */
 };
 
 struct search_hypothesis {
@@ -28,7 +29,8 @@ struct search_hypothesis {
     const float *piece_scores; /* [n_pieces] log-probabilities */
     const float *attention;    /* [n_pieces, source pieces + 1], </s> last; NULL unless asked for */
     double score, normalized_score;
-    bool limited; /* the length limit ended it */
+    bool limited;  /* the length limit ended it */
+    int n_missing; /* terms that it lacks */
 };
 
 struct search_sentence {
@@ -36,23 +38,31 @@ struct search_sentence {
     int n_pieces;
     const int *forced; /* [n_forced] what the translation begins with; with </s> at its end, all of it */
     int n_forced;
+    const struct terms *terms;            /* what the translation has to hold; NULL: nothing */
     uint64_t key;                         /* of what is drawn */
     int n_hypotheses;                     /* found: 1 .. n_best */
     struct search_hypothesis *hypotheses; /* best first; in the results arena */
 };
 
-/* Target pieces at most: max_length_factor * n_pieces + 10, and 10 more than are forced. */
-int search_limit(const struct search_options *options, int n_pieces, int n_forced);
+/* Of a sentence, n_pieces and n_forced are those of its struct, n_terms the pieces of its terms. */
+
+/* Target pieces at most: max_length_factor * n_pieces + 10, and 10 more than are forced and in terms. */
+int search_limit(const struct search_options *options, int n_pieces, int n_forced, int n_terms);
 
 /* Upper bounds, so that nobody asks an arena for more than it has: scratch for a batch is
  * search_scratch_base and for each sentence search_scratch more; its results take search_results. */
 size_t search_scratch_base(const struct search_options *options, const struct net *net);
-size_t search_scratch(const struct search_options *options, const struct net *net, int n_pieces,
-                      int n_forced);
-size_t search_results(const struct search_options *options, int n_pieces, int n_forced);
+size_t search_scratch(const struct search_options *options, const struct net *net, int n_pieces, int n_forced,
+                      int n_terms);
+size_t search_results(const struct search_options *options, int n_pieces, int n_forced, int n_terms);
 /* The part of search_scratch that grows less than the pieces do: of a shortlist. */
 size_t search_list_scratch(const struct search_options *options, const struct net *net, int n_pieces,
-                           int n_forced);
+                           int n_forced, int n_terms);
+
+static inline int search_term_pieces(const struct search_sentence *sentence)
+{
+    return sentence->terms != NULL ? sentence->terms->n_pieces : 0;
+}
 
 /* Translates the n sentences of a batch. Scratch comes from the run's arena and is given back; hypotheses
  * are taken from `results`. The net must be packed. Attention is that of the net, not of other members. */

@@ -69,12 +69,15 @@ enum tfm_status translate_options_check(const struct tfm_translate_options *o, c
         return err_set(err, TFM_EINVAL,
                        "the number of hypotheses wanted a line is %d; it must be from 1 to %s%d", o->n_best,
                        most == o->beam_size ? "the beam size, " : "", most);
-    if (o->alignment_layer < -1 || o->alignment_layer >= config->decoder_layers)
+    int n_layers = config_attention_layers(config, TFM_CROSS);
+    if (o->alignment_layer < -1 || o->alignment_layer >= n_layers)
         return err_set(err, TFM_EINVAL,
                        "the layer that makes the alignment is %d; it must be from 0 to %d (-1: the default)",
-                       o->alignment_layer, config->decoder_layers - 1);
+                       o->alignment_layer, n_layers - 1);
     if (o->output_sampling != TFM_SAMPLING_NONE)
         TRY(check_sampling(o, err));
+    if (o->output_sampling != TFM_SAMPLING_NONE && o->glossary != NULL)
+        return err_set(err, TFM_EINVAL, "a glossary needs beam search, and this is sampling");
     TRY(check_range("the minimal length (of a translation, in pieces)", o->min_length, 0, MAX_LENGTH, err));
     TRY(check_range("the length of n-grams that may not come twice (0: any may)", o->no_repeat_ngram_size, 0,
                     MAX_LENGTH, err));
@@ -93,7 +96,8 @@ void translate_options_search(struct search_options *search, const struct tfm_tr
         .normalize = o->normalize,
         .max_length_factor = o->max_length_factor,
         .align = o->alignment != TFM_ALIGN_NONE || o->replace_unk,
-        .align_layer = o->alignment_layer >= 0 ? o->alignment_layer : config->decoder_layers - 1,
+        .align_layer =
+            o->alignment_layer >= 0 ? o->alignment_layer : config_attention_layers(config, TFM_CROSS) - 1,
         .candidates = { .allow_unk = o->allow_unk || o->replace_unk,
                         .min_length = o->min_length,
                         .no_repeat_ngram_size = o->no_repeat_ngram_size,

@@ -1,7 +1,7 @@
 /*
  * translator.c: tfm_translate: from lines of text to lines of text. On the sentence's way: cmd_translate
  * calls tfm_translate, which runs three rounds over a pool of workers, each item on whichever is free:
- *     1. every line becomes pieces (spm_encode);
+ *     1. every line becomes pieces (spm_encode), in which terms of a glossary are looked for;
  *     2. the sentences, longest first, cut into batches, are searched (search_batch);
  *     3. the pieces found for every line become text (result_make, spm_decode).
  * A line of more than max_length pieces is cut into parts (plan.c) that are searched as sentences of their
@@ -64,7 +64,8 @@ static enum tfm_status init_arenas(struct tfm_translator *t, struct tfm_error *e
 {
     int longest = t->options.max_length;
     size_t one = search_scratch_base(&t->search, t->net) +
-                 search_scratch(&t->search, t->net, longest, longest + 1); /* </s> may be forced, too */
+                 search_scratch(&t->search, t->net, longest, longest + 1, /* </s> may be forced, too */
+                                t->search.most_term_pieces);
     size_t limit = SIZE_MAX / 4;
     while (!reserve_arenas(t, limit)) {
         if (limit <= LEAST_SIZE)
@@ -89,6 +90,10 @@ static enum tfm_status init_arenas(struct tfm_translator *t, struct tfm_error *e
 
 static enum tfm_status translator_init(struct tfm_translator *t, struct tfm_error *err)
 {
+    if (t->options.glossary != NULL)
+        TRY(glossary_read(&t->glossary, t->options.glossary, t->options.glossary_ignore_case, t->source,
+                          t->target, err));
+    t->search.most_term_pieces = t->glossary != NULL ? TERMS_PIECES : 0;
     int threads = t->options.threads > 0 ? t->options.threads : pool_cores();
     TRY(plan_init(&t->plan, t->options.max_length, err));
     t->workers = mem_alloc((size_t)threads * sizeof(*t->workers), err);
@@ -196,12 +201,14 @@ void tfm_translator_free(struct tfm_translator *t)
         ints_release(&t->workers[i].pieces);
         str_release(&t->workers[i].text);
         str_release(&t->workers[i].spare);
+        glossary_release(&t->workers[i].finds);
     }
     mem_free(t->workers);
     mem_free(t->lines);
     mem_free(t->translations);
     plan_release(&t->plan);
     shortlist_free(t->shortlist);
+    glossary_free(t->glossary);
     mem_free(t);
 }
 
@@ -331,6 +338,8 @@ static enum tfm_status plan_search(struct tfm_translator *t, size_t n_lines, str
         if (t->workers[i].scratch.size < limits.scratch)
             limits.scratch = t->workers[i].scratch.size;
     TRY(plan_cut(&t->plan, t->lines, n_lines, t->source, err));
+    if (t->glossary != NULL && !t->is_scoring)
+        TRY(run_round(t, (int)n_lines, line_terms_find, err));
     TRY(plan_batches(&t->plan, &limits, &t->search, t->net, err));
     for (int i = 0; i < t->n_workers; i++)
         if (!has_room(&t->workers[i], t->plan.results))

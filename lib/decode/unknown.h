@@ -1,5 +1,6 @@
 /*
- * unknown.h: source text in the place of unknown pieces of a translation.
+ * unknown.h: text in the place of unknown pieces of a translation: what was forced or what a term says there, or,
+ * with replace_unk, source text.
  */
 #ifndef TFM_DECODE_UNKNOWN_H
 #define TFM_DECODE_UNKNOWN_H
@@ -7,9 +8,9 @@
 #include "decode/worker.h"
 
 /* Puts it into the worker's text, which from byte `from` on is the decoded text of what was found for a part
- * of the line. Needs attention. */
+ * of the line. replace_unk needs attention. */
 enum tfm_status unknown_replace(const struct tfm_translator *t, struct worker *worker, size_t from,
-                                const char *source_text, const struct plan_line *line,
-                                const struct search_sentence *part, const struct search_hypothesis *found);
+                                int line_number, const struct search_sentence *part,
+                                const struct search_hypothesis *found);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * worker.h: what the parts of a translator share: the state of a translator and of its workers, and memory
- * that lasts from a call to the next. For translator.c (the rounds) and result.c (the last of them).
+ * that lasts from a call to the next. For translator.c (the rounds), line_terms.c and result.c (parts of them).
  */
 #ifndef TFM_DECODE_WORKER_H
 #define TFM_DECODE_WORKER_H
@@ -8,13 +8,15 @@
 #include "base/pool.h"
 #include "base/str.h"
 #include "decode/ensemble.h"
+#include "decode/glossary.h"
 #include "decode/plan.h"
 
 struct worker {
     struct arena scratch, kept;
-    struct ints pieces;      /* of one line */
-    struct str text;         /* of one line */
-    struct str spare;        /* while it is changed */
+    struct ints pieces; /* of one line */
+    struct str text;    /* of one line */
+    struct str spare;   /* while it is changed */
+    struct glossary_finds finds;
     struct profile *profile; /* NULL unless options.profile ... */
     struct profile watch;    /* ... and then this */
     enum tfm_status status;
@@ -27,6 +29,7 @@ struct tfm_translator {
     const struct spm *source, *target;
     const struct kern *kern;
     struct shortlist *shortlist; /* read by this translator, or NULL */
+    struct glossary *glossary;   /* likewise */
     struct tfm_translate_options options;
     struct search_options search;
     struct pool *pool;
@@ -48,6 +51,9 @@ struct tfm_translator {
 
 /* Memory that lasts until the next call, or NULL with the worker's status set. */
 void *worker_keep(struct worker *worker, size_t size);
+
+/* Before round 2, with a glossary, a task of the pool: looks for the terms of line i. */
+void line_terms_find(void *translator, int i, int w);
 
 /* Round 3, a task of the pool: makes translation i of the call out of what the search found for line i. */
 void result_make(void *translator, int i, int w);

@@ -35,13 +35,6 @@ const char *attention_part_name(enum tfm_part part)
     return parts[part].name;
 }
 
-int attention_layers(const struct config *config, enum tfm_part part)
-{
-    if (part == TFM_DECODER && config->decoder_cell == TFM_CELL_SSRU)
-        return 0;
-    return part == TFM_ENCODER ? config->encoder_layers : config->decoder_layers;
-}
-
 const float *attention_map(const struct attention *a, int layer, int head)
 {
     size_t map = (size_t)layer * (size_t)a->n_heads + (size_t)head;
@@ -78,12 +71,13 @@ static enum tfm_status select_maps(struct attention *a, const struct config *con
     if ((unsigned)options->format > TFM_SVG)
         return err_set(err, TFM_EINVAL, "there is no format with number %d", (int)options->format);
     a->part = options->part;
-    int n_layers = attention_layers(config, a->part);
+    int n_layers = config_attention_layers(config, a->part);
     if (n_layers == 0)
         return err_set(
-            err, TFM_EINVAL,
-            "the decoder of this model has no self-attention: a recurrent unit (SSRU) stands in its "
-            "place; it can show the parts encoder and cross");
+            err, TFM_EINVAL, "%s of this model has no self-attention: %s in its place; it can show %s",
+            parts[a->part].where,
+            config->arch == TFM_ARCH_RNN ? "recurrent layers stand" : "a recurrent unit (SSRU) stands",
+            config->arch == TFM_ARCH_RNN ? "the part cross" : "the parts encoder and cross");
     const char *where = parts[a->part].where;
     TRY(select_range(&a->layer, &a->n_layers, options->layer, n_layers, "layer", where, err));
     return select_range(&a->head, &a->n_heads, options->head, config->heads, "head", where, err);

@@ -23,9 +23,6 @@ struct attention {
 
 const char *attention_part_name(enum tfm_part part); /* "encoder", "decoder" or "cross" */
 
-/* Layers whose attention of this part there is: none where a recurrent unit stands in its place. */
-int attention_layers(const struct config *config, enum tfm_part part);
-
 /* The weights [n_queries, n_keys] of one layer and head, counted from the first that is there. */
 const float *attention_map(const struct attention *a, int layer, int head);
 

@@ -100,6 +100,36 @@ static const char *config_text(const json_t *config, const char *field)
     return text != NULL ? text : "?";
 }
 
+static void text_blocks(FILE *out, const struct config *c, const json_t *config)
+{
+    fprintf(out, "  past in decoder     %s\n",
+            c->decoder_cell == TFM_CELL_SSRU ? "SSRU, a recurrent unit in place of self-attention"
+                                             : "self-attention");
+    fprintf(out, "  attention heads     %d of width %d", c->heads, c->d_model / c->heads);
+    if (config_kv_heads(c) < c->heads)
+        fprintf(out, ", %d of keys and values", config_kv_heads(c));
+    fprintf(out, "\n");
+    if (c->attention_window > 0)
+        fprintf(out, "  self-attention      sees %d pieces to each side\n", c->attention_window);
+    if (c->attention_function == TFM_ATTENTION_ADDITIVE)
+        fprintf(out, "  attention scores    additive: v . tanh(query + key)\n");
+    else if (c->attention_scale == TFM_SCALE_NONE)
+        fprintf(out, "  attention scores    dot products, not scaled\n");
+    fprintf(out, "  feed-forward width  %d, %s\n", c->ffn_dim, config_text(config, "activation_function"));
+    fprintf(out, "  %-18s  %s each sublayer, epsilon %g\n", c->norm == TFM_RMS_NORM ? "RMS norm" : "layer norm",
+            c->pre_norm ? "pre-norm: before" : "post-norm: behind", c->norm_epsilon);
+}
+
+static void text_recurrent(FILE *out, const struct config *c)
+{
+    static const char *const attentions[] = { [TFM_RNN_ADDITIVE] = "additive",
+                                              [TFM_RNN_DOT] = "dot product",
+                                              [TFM_RNN_GENERAL] = "dot product behind a matrix" };
+    fprintf(out, "  cells               %s, in the encoder forwards and backwards, %d wide each\n",
+            c->rnn_cell == TFM_RNN_LSTM ? "LSTM" : "GRU", c->d_model / 2);
+    fprintf(out, "  attention           %s, one head\n", attentions[c->rnn_attention]);
+}
+
 static void text_architecture(FILE *out, const struct config *c, const json_t *config)
 {
     static const char *const ties[] = {
@@ -110,16 +140,16 @@ static void text_architecture(FILE *out, const struct config *c, const json_t *c
     fprintf(out, "Architecture\n");
     fprintf(out, "  layers              encoder %d, decoder %d\n", c->encoder_layers, c->decoder_layers);
     fprintf(out, "  width               %d\n", c->d_model);
-    fprintf(out, "  past in decoder     %s\n",
-            c->decoder_cell == TFM_CELL_SSRU ? "SSRU, a recurrent unit in place of self-attention"
-                                             : "self-attention");
-    fprintf(out, "  attention heads     %d of width %d\n", c->heads, c->d_model / c->heads);
-    fprintf(out, "  feed-forward width  %d, %s\n", c->ffn_dim, config_text(config, "activation_function"));
-    fprintf(out, "  %-18s  %s each sublayer, epsilon %g\n", c->norm == TFM_RMS_NORM ? "RMS norm" : "layer norm",
-            c->pre_norm ? "pre-norm: before" : "post-norm: behind", c->norm_epsilon);
+    if (c->arch == TFM_ARCH_RNN)
+        text_recurrent(out, c);
+    else
+        text_blocks(out, c, config);
     fprintf(out, "  embeddings          %s%s\n", ties[c->tie],
             c->scale_embedding ? ", times the square root of the width" : "");
-    fprintf(out, "  positions           %s\n", config_text(config, "positions"));
+    fprintf(out, "  positions           %s", config_text(config, "positions"));
+    if (c->max_positions > 0)
+        fprintf(out, ", %d a side", c->max_positions);
+    fprintf(out, "\n");
     fprintf(out, "  dropout             %g, of attention %g, of activations %g (in training)\n", c->dropout,
             c->attention_dropout, c->activation_dropout);
     if (c->encoder_layerdrop > 0 || c->decoder_layerdrop > 0)
@@ -194,7 +224,8 @@ static void text_tensors(FILE *out, const struct summary *s)
 static void text_model(FILE *out, const struct summary *s)
 {
     const struct tfm_model *model = s->model;
-    fprintf(out, "%s: Transformer, %zu parameters\n\n", model->folder, s->parameters);
+    fprintf(out, "%s: %s, %zu parameters\n\n", model->folder,
+            model->config.arch == TFM_ARCH_RNN ? "recurrent network" : "Transformer", s->parameters);
     text_architecture(out, &model->config, s->config);
     text_vocabularies(out, model);
     text_training(out, model->training);

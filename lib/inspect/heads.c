@@ -29,13 +29,13 @@ static int first_head(const struct config *c, enum tfm_part part)
 {
     int layers = 0;
     for (enum tfm_part before = TFM_ENCODER; before < part; before++)
-        layers += attention_layers(c, before);
+        layers += config_attention_layers(c, before);
     return layers * c->heads;
 }
 
 int heads_count(const struct config *c)
 {
-    return first_head(c, TFM_CROSS) + attention_layers(c, TFM_CROSS) * c->heads;
+    return first_head(c, TFM_CROSS) + config_attention_layers(c, TFM_CROSS) * c->heads;
 }
 
 /* ---- one pair ---- */
@@ -43,14 +43,19 @@ int heads_count(const struct config *c)
 static void add_row(struct sums *sums, const real *p, int n, int query, enum tfm_part part)
 {
     double entropy = 0, distance = 0;
+    int n_seen = 0; /* a softmax's weights are not 0, but for keys outside a window */
     for (int k = 0; k < n; k++) {
-        if (p[k] > 0)
+        if (p[k] > 0) {
             entropy -= p[k] * log((double)p[k]);
+            n_seen++;
+        }
         distance += p[k] * abs(query - k);
     }
+    if (n_seen < 2)
+        return;
     sums->rows++;
     sums->entropy += entropy;
-    sums->relative += entropy / log(n);
+    sums->relative += entropy / log(n_seen);
     sums->distance += distance;
     sums->on_end += part != TFM_DECODER ? p[n - 1] : 0;
     sums->on_first += p[0];
@@ -114,7 +119,7 @@ static void fill_heads(struct tfm_head *heads, const struct sums *sums, const st
                        enum tfm_part part)
 {
     int first = first_head(c, part);
-    int n = attention_layers(c, part) * c->heads;
+    int n = config_attention_layers(c, part) * c->heads;
     for (int i = 0; i < n; i++) {
         const struct sums *s = &sums[first + i];
         struct tfm_head *h = &heads[first + i];

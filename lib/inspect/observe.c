@@ -71,7 +71,7 @@ enum tfm_status observe_encode(struct ints *source, struct ints *target, const s
 static size_t scratch_size(const struct config *c, size_t n_source, size_t n_target)
 {
     size_t n = n_source + n_target;
-    size_t rows = n * (32 * (size_t)c->d_model + 4 * (size_t)c->ffn_dim);
+    size_t rows = n * (32 * (size_t)c->d_model + 2 * config_inner_size(c));
     size_t reals = rows + 4 * n * n + 2 * n_target * (size_t)c->vocab_size;
     return reals * sizeof(real) + ((size_t)1 << 20);
 }

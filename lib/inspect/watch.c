@@ -129,7 +129,9 @@ static enum tfm_status draw_pair(const struct tfm_model *model, const struct int
     struct str path = { 0 };
     for (enum tfm_part part = TFM_ENCODER; part <= TFM_CROSS && status == TFM_OK; part++) {
         const struct config *c = &model->config;
-        struct attention a = { .part = part, .n_layers = attention_layers(c, part), .n_heads = c->heads };
+        struct attention a = { .part = part,
+                               .n_layers = config_attention_layers(c, part),
+                               .n_heads = c->heads };
         if (a.n_layers == 0)
             continue;
         str_clear(&path);

@@ -104,7 +104,7 @@ static bool is_left_out(const struct block *block, const struct run *run)
 
 size_t block_cache_size(const struct block *block, size_t capacity, size_t width)
 {
-    return 2 * (size_t)block->d * (block->has_ssru ? width : capacity);
+    return 2 * (block->has_ssru ? (size_t)block->d * width : (size_t)block->kv * capacity);
 }
 
 void block_cache_init(struct block_cache *cache, const struct block *block, int capacity, int width,
@@ -120,33 +120,44 @@ void block_cache_init(struct block_cache *cache, const struct block *block, int 
     }
 }
 
+/* Self-attention as this pass has it. */
+static struct attn placed(const struct block *block, const struct block_input *in)
+{
+    struct attn self = block->self;
+    self.bias = in->place.bias;
+    self.dbias = in->place.dbias;
+    self.bias_reach = in->place.longest - 1;
+    return self;
+}
+
 static void attend(real *out, struct block_acts *acts, const real *h, const struct block_input *in,
                    struct block_cache *cache, const struct block *block, const struct run *run)
 {
-    int n = in->n, d = block->d;
-    real *qkv = take(n, 3 * d, run), *mix = take(n, d, run), *weights = NULL;
+    int n = in->n, d = block->d, kv = block->kv, ldq = d + 2 * kv;
+    real *qkv = take(n, ldq, run), *mix = take(n, d, run), *weights = NULL;
     profile_to(run->profile, PROFILE_PROJECT);
     linear_forward(qkv, h, &block->self_qkv, n, run);
     const char *prefix = block->self.prefix;
-    tap_show(run->tap, prefix, block->self.layer, "self_attn.query", -1, qkv, n, d, 3 * d);
-    tap_show(run->tap, prefix, block->self.layer, "self_attn.key", -1, qkv + d, n, d, 3 * d);
-    tap_show(run->tap, prefix, block->self.layer, "self_attn.value", -1, qkv + 2 * d, n, d, 3 * d);
-    const real *k = qkv + d, *v = qkv + 2 * d;
-    int ld = 3 * d;
+    tap_show(run->tap, prefix, block->self.layer, "self_attn.query", -1, qkv, n, d, ldq);
+    tap_show(run->tap, prefix, block->self.layer, "self_attn.key", -1, qkv + d, n, kv, ldq);
+    tap_show(run->tap, prefix, block->self.layer, "self_attn.value", -1, qkv + d + kv, n, kv, ldq);
+    position_turn(qkv, ldq, (d + kv) / block->self.dim, n, false, &in->place); /* query and key */
+    const real *k = qkv + d, *v = k + kv;
+    int ld = ldq;
     if (cache) {
         for (int i = 0; i < n; i++)
-            memcpy(cache->kv + (size_t)(cache->n_rows + i) * 2 * d, k + (size_t)i * ld,
-                   sizeof(real) * 2 * (size_t)d);
+            memcpy(cache->kv + (size_t)(cache->n_rows + i) * 2 * kv, k + (size_t)i * ld,
+                   sizeof(real) * 2 * (size_t)kv);
         cache->n_rows += n;
         k = cache->kv;
-        v = cache->kv + d;
-        ld = 2 * d;
+        v = cache->kv + kv;
+        ld = 2 * kv;
     }
     if (run->keep)
         weights = ARENA_TAKE(run->arena, real, attn_weights_size(in->self, in->n_self, block->self.heads));
     profile_to(run->profile, PROFILE_ATTEND);
-    attn_forward(mix, weights, qkv, 3 * d, k, ld, v, ld, NULL, in->self, in->n_self, &block->self, in->keys,
-                 run);
+    struct attn self = placed(block, in);
+    attn_forward(mix, weights, qkv, ldq, k, ld, v, ld, NULL, in->self, in->n_self, &self, in->keys, run);
     profile_to(run->profile, PROFILE_PROJECT);
     linear_forward(out, mix, &block->self_out, n, run);
     tap_show(run->tap, prefix, block->self.layer, "self_attn.out", -1, out, n, d, d);
@@ -190,7 +201,7 @@ static void cross_forward(real *y, struct block_acts *acts, const real *x, const
                           const real *cross_kv, const real *packed, const struct block *block,
                           const struct run *run)
 {
-    int n = in->n, d = block->d;
+    int n = in->n, d = block->d, kv = block->kv;
     struct frame f = frame_of(block, &block->cross_norm, BLOCK_PLACE_CROSS, in, run);
     const real *h = enter(&acts->cross, x, &f);
     real *q = take(n, d, run), *mix = take(n, d, run), *out = take(n, d, run), *weights = NULL;
@@ -202,7 +213,7 @@ static void cross_forward(real *y, struct block_acts *acts, const real *x, const
     else if (in->cross_layer == block->cross.layer)
         weights = in->cross_weights;
     profile_to(run->profile, PROFILE_ATTEND);
-    attn_forward(mix, weights, q, d, cross_kv, 2 * d, cross_kv ? cross_kv + d : NULL, 2 * d, packed,
+    attn_forward(mix, weights, q, d, cross_kv, 2 * kv, cross_kv ? cross_kv + kv : NULL, 2 * kv, packed,
                  in->cross, in->n_cross, &block->cross, in->keys, run);
     profile_to(run->profile, PROFILE_PROJECT);
     linear_forward(out, mix, &block->cross_out, n, run);
@@ -251,16 +262,19 @@ void block_forward(real *y, struct block_acts *acts, const real *x, const struct
 static void attend_backward(real *df, struct layer_weights *grad, const struct block_acts *acts,
                             const struct block_input *in, const struct block *block, const struct run *run)
 {
-    int n = in->n, d = block->d;
-    real *dmix = take(n, d, run), *dqkv = take(n, 3 * d, run);
+    int n = in->n, d = block->d, kv = block->kv, ldq = d + 2 * kv;
+    real *dmix = take(n, d, run), *dqkv = take(n, ldq, run);
     profile_to(run->profile, PROFILE_PROJECT);
     linear_backward(dmix, false, grad->self_out_w, grad->self_out_b, df, acts->self_mix, &block->self_out, n,
                     run);
-    memset(dqkv, 0, sizeof(real) * 3 * (size_t)n * (size_t)d);
+    memset(dqkv, 0, sizeof(real) * (size_t)n * (size_t)ldq);
     const real *qkv = acts->qkv;
+    struct attn self = placed(block, in);
+    self.dscore = grad->self_score;
     profile_to(run->profile, PROFILE_ATTEND);
-    attn_backward(dqkv, 3 * d, dqkv + d, 3 * d, dqkv + 2 * d, 3 * d, dmix, acts->self_weights, qkv, 3 * d,
-                  qkv + d, 3 * d, qkv + 2 * d, 3 * d, in->self, in->n_self, &block->self, in->keys, run);
+    attn_backward(dqkv, ldq, dqkv + d, ldq, dqkv + d + kv, ldq, dmix, acts->self_weights, qkv, ldq, qkv + d,
+                  ldq, qkv + d + kv, ldq, in->self, in->n_self, &self, in->keys, run);
+    position_turn(dqkv, ldq, (d + kv) / self.dim, n, true, &in->place);
     profile_to(run->profile, PROFILE_PROJECT);
     linear_backward(df, false, grad->self_q_w, grad->self_q_b, dqkv, acts->self.f_in, &block->self_qkv, n,
                     run);
@@ -286,8 +300,10 @@ static void cross_backward(real *dx, real *dcross_kv, struct layer_weights *grad
                            const struct block_acts *acts, const struct block_input *in,
                            const struct block *block, const struct run *run)
 {
-    int n = in->n, d = block->d;
+    int n = in->n, d = block->d, kv = block->kv;
     size_t mark = arena_mark(run->arena);
+    struct attn cross = block->cross;
+    cross.dscore = grad->cross_score;
     struct frame f = frame_of(block, &block->cross_norm, BLOCK_PLACE_CROSS, in, run);
     real *df = take(n, d, run), *dmix = take(n, d, run), *dq = take(n, d, run);
     leave_backward(dx, df, grad->cross_norm_w, grad->cross_norm_b, dy, &acts->cross, &f);
@@ -295,8 +311,8 @@ static void cross_backward(real *dx, real *dcross_kv, struct layer_weights *grad
     linear_backward(dmix, false, grad->cross_out_w, grad->cross_out_b, df, acts->cross_mix, &block->cross_out,
                     n, run);
     profile_to(run->profile, PROFILE_ATTEND);
-    attn_backward(dq, d, dcross_kv, 2 * d, dcross_kv + d, 2 * d, dmix, acts->cross_weights, acts->cross_q, d,
-                  acts->cross_kv, 2 * d, acts->cross_kv + d, 2 * d, in->cross, in->n_cross, &block->cross,
+    attn_backward(dq, d, dcross_kv, 2 * kv, dcross_kv + kv, 2 * kv, dmix, acts->cross_weights, acts->cross_q,
+                  d, acts->cross_kv, 2 * kv, acts->cross_kv + kv, 2 * kv, in->cross, in->n_cross, &cross,
                   in->keys, run);
     profile_to(run->profile, PROFILE_PROJECT);
     linear_backward(df, false, grad->cross_q_w, grad->cross_q_b, dq, acts->cross.f_in, &block->cross_q, n,

@@ -12,17 +12,18 @@
 #include "nn/dropout.h"
 #include "nn/ffn.h"
 #include "nn/norm.h"
+#include "nn/position.h"
 #include "nn/ssru.h"
 
 struct block {
     bool pre_norm, has_cross, has_ssru;
-    int d;
+    int d, kv;         /* D, and the columns of keys: K for each of their heads */
     real dropout;      /* of each sublayer's output */
     double layer_drop; /* probability that an update of a training leaves the layer out: y = x (Fan et al. 2019) */
     int place;         /* first dropout place of this layer */
     struct norm self_norm, cross_norm, ffn_norm;
-    struct linear self_qkv, self_out;           /* [3D, D], [D, D] */
-    struct linear cross_q, cross_kv, cross_out; /* [D, D], [2D, D], [D, D] */
+    struct linear self_qkv, self_out;           /* [D + 2 kv, D], [D, D] */
+    struct linear cross_q, cross_kv, cross_out; /* [D, D], [2 kv, D], [D, D] */
     struct attn self, cross;
     struct ssru ssru; /* with has_ssru in place of self_qkv, self_out and self */
     struct ffn ffn;
@@ -44,12 +45,11 @@ enum block_place {
  * new ones. */
 struct block_cache {
     int n_rows;   /* so far */
-    real *kv;     /* self-attention: [capacity, 2D] of all rows, key then value */
+    real *kv;     /* self-attention: [capacity, 2 kv] of all rows, key then value */
     real *states; /* recurrent unit: [width, D] of the last step's rows, from number `first` on ... */
     real *spare;  /* ... and as many for the next step's */
     int first;
-    const real
-        *cross; /* [Ns, 2D] the source's keys and values, from attn_pack: cross_kv is not needed then */
+    const real *cross; /* [Ns, 2 kv] the source's keys and values, from attn_pack: cross_kv is not needed then */
 };
 
 /* Takes an empty cache from the run's arena: for `capacity` rows in all, `width` of them in a step at most.
@@ -64,10 +64,10 @@ struct block_input {
     const uint64_t *keys;            /* [N] dropout keys, or NULL */
     const struct attn_segment *self; /* key rows count in x, or in the cache where there is one */
     int n_self;
+    struct placement place; /* of the rows */
     const struct attn_segment *cross; /* key rows count in the encoder's output */
     int n_cross;
-    real
-        *cross_weights; /* attn_weights_size of the cross segments, for those of layer cross_layer; or NULL */
+    real *cross_weights; /* attn_weights_size of the cross segments, for those of layer cross_layer; or NULL */
     int cross_layer;
 };
 
@@ -79,20 +79,20 @@ struct sublayer_acts {
 
 struct block_acts { /* kept for the backward pass */
     struct sublayer_acts self, cross, ffn;
-    real *qkv, *self_weights, *self_mix; /* [n, 3D], all weights, [n, D] before self_out */
+    real *qkv, *self_weights, *self_mix; /* [n, D + 2 kv], all weights, [n, D] before self_out */
     struct ssru_acts ssru;
     real *cross_q, *cross_weights, *cross_mix;
-    const real *cross_kv; /* [Ns, 2D] */
+    const real *cross_kv; /* [Ns, 2 kv] */
     struct ffn_acts ffn_hidden;
 };
 
-/* y [n, D] from x [n, D]; y may not be x. cross_kv [Ns, 2D]: keys and values of the encoder's output; cache
+/* y [n, D] from x [n, D]; y may not be x. cross_kv [Ns, 2 kv]: keys and values of the encoder's output; cache
  * NULL: the past is in x itself. */
 void block_forward(real *y, struct block_acts *acts, const real *x, const struct block_input *in,
                    const real *cross_kv, struct block_cache *cache, const struct block *block,
                    const struct run *run);
 
-/* dx [n, D] overwritten; dcross_kv [Ns, 2D] += (decoder). */
+/* dx [n, D] overwritten; dcross_kv [Ns, 2 kv] += (decoder). */
 void block_backward(real *dx, real *dcross_kv, struct layer_weights *grad, const real *dy,
                     const struct block_acts *acts, const struct block_input *in, const struct block *block,
                     const struct run *run);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "nn/activation.h"
 
 enum field_kind {
     FIELD_FIXED,  /* the only value that this version knows: names[0] */
@@ -43,9 +44,24 @@ _Static_assert(sizeof(enum tfm_activation) == sizeof(int), "an enumeration is an
 _Static_assert(sizeof(enum tfm_norm) == sizeof(int), "an enumeration is an int");
 _Static_assert(sizeof(enum tfm_init) == sizeof(int), "an enumeration is an int");
 _Static_assert(sizeof(enum tfm_cell) == sizeof(int), "an enumeration is an int");
+_Static_assert(sizeof(enum tfm_attention_function) == sizeof(int), "an enumeration is an int");
+_Static_assert(sizeof(enum tfm_attention_scale) == sizeof(int), "an enumeration is an int");
+_Static_assert(sizeof(enum tfm_positions) == sizeof(int), "an enumeration is an int");
+_Static_assert(sizeof(enum tfm_arch) == sizeof(int), "an enumeration is an int");
+_Static_assert(sizeof(enum tfm_rnn_cell) == sizeof(int), "an enumeration is an int");
+_Static_assert(sizeof(enum tfm_rnn_attention) == sizeof(int), "an enumeration is an int");
 
 static const struct choice architectures[] = { { "encoder-decoder", 0 }, { NULL, 0 } };
-static const struct choice positions[] = { { "sinusoidal", 0 }, { NULL, 0 } };
+static const struct choice functions[] = { { "dot", TFM_ATTENTION_DOT },
+                                           { "additive", TFM_ATTENTION_ADDITIVE },
+                                           { NULL, 0 } };
+static const struct choice scales[] = { { "sqrt", TFM_SCALE_SQRT }, { "none", TFM_SCALE_NONE }, { NULL, 0 } };
+static const struct choice positions[] = {
+    { "sinusoidal", TFM_POSITIONS_HALVES }, { "interleaved", TFM_POSITIONS_INTERLEAVED },
+    { "learned", TFM_POSITIONS_LEARNED },   { "rope", TFM_POSITIONS_ROPE },
+    { "alibi", TFM_POSITIONS_ALIBI },       { "relative", TFM_POSITIONS_RELATIVE },
+    { "none", TFM_POSITIONS_NONE },         { NULL, 0 }
+};
 /* Where two names have a value, the first is written. */
 static const struct choice activations[] = { { "relu", TFM_ACTIVATION_RELU },
                                              { "gelu", TFM_ACTIVATION_GELU },
@@ -62,11 +78,18 @@ static const struct choice inits[] = { { "xavier", TFM_INIT_XAVIER },
 static const struct choice cells[] = { { "attention", TFM_CELL_ATTENTION },
                                        { "ssru", TFM_CELL_SSRU },
                                        { NULL, 0 } };
+static const struct choice layer_types[] = { { "transformer", TFM_ARCH_TRANSFORMER },
+                                             { "rnn", TFM_ARCH_RNN },
+                                             { NULL, 0 } };
+static const struct choice rnn_cells[] = { { "gru", TFM_RNN_GRU }, { "lstm", TFM_RNN_LSTM }, { NULL, 0 } };
+static const struct choice rnn_attentions[] = {
+    { "additive", TFM_RNN_ADDITIVE }, { "dot", TFM_RNN_DOT }, { "general", TFM_RNN_GENERAL }, { NULL, 0 }
+};
 static const struct choice ties[] = {
     { "all", TFM_TIE_ALL }, { "target", TFM_TIE_TARGET }, { "none", TFM_TIE_NONE }, { NULL, 0 }
 };
 
-#define MAX_DIM     65536
+#define MAX_DIM     CONFIG_MAX_DIM
 #define MAX_VOCAB   16777216
 #define MAX_DROPOUT 0.99
 
@@ -85,6 +108,10 @@ static const struct choice ties[] = {
 #define INT(name, member, min, max)                                             \
     {                                                                           \
         name, FIELD_INT, offsetof(struct config, member), min, max, NULL, false \
+    }
+#define LATE_INT(name, member, min, max)                                       \
+    {                                                                          \
+        name, FIELD_INT, offsetof(struct config, member), min, max, NULL, true \
     }
 #define REAL(name, member, min, max)                                             \
     {                                                                            \
@@ -106,15 +133,23 @@ static const struct field fields[] = {
     INT("decoder_layers", decoder_layers, 1, CONFIG_MAX_LAYERS),
     INT("encoder_attention_heads", heads, 1, MAX_DIM),
     INT("decoder_attention_heads", heads, 1, MAX_DIM),
+    LATE_INT("num_key_value_heads", kv_heads, 1, MAX_DIM),
+    LATE_CHOICE("attention_function", attention_function, functions),
+    LATE_CHOICE("attention_scale", attention_scale, scales),
+    LATE_INT("attention_window", attention_window, 1, 1000000),
     INT("encoder_ffn_dim", ffn_dim, 1, MAX_DIM),
     INT("decoder_ffn_dim", ffn_dim, 1, MAX_DIM),
     CHOICE("activation_function", activation, activations),
     BOOL("normalize_before", pre_norm),
     LATE_CHOICE("normalization", norm, norms),
     LATE_CHOICE("decoder_cell", decoder_cell, cells),
+    LATE_CHOICE("layer_type", arch, layer_types),
+    LATE_CHOICE("rnn_cell", rnn_cell, rnn_cells),
+    LATE_CHOICE("rnn_attention", rnn_attention, rnn_attentions),
     REAL("layer_norm_eps", norm_epsilon, 1e-12, 0.1),
     BOOL("scale_embedding", scale_embedding),
-    FIXED("positions", positions),
+    CHOICE("positions", positions, positions),
+    LATE_INT("max_position_embeddings", max_positions, 1, MAX_DIM),
     INT("source_vocab_size", source_vocab_size, 2, MAX_VOCAB),
     INT("vocab_size", vocab_size, 2, MAX_VOCAB),
     CHOICE("tie_embeddings", tie, ties),
@@ -285,9 +320,78 @@ static enum tfm_status check_limits(struct config *config, const char *path, str
         if (f->kind != FIELD_INT && f->kind != FIELD_REAL)
             continue;
         double value = f->kind == FIELD_INT ? *int_at(config, f) : *real_at(config, f);
+        if (f->is_late && value == 0)
+            continue;
         if (!(value >= f->min && value <= f->max))
             return err_set(err, TFM_EFORMAT, "%s: %s is %.10g and should be from %.10g to %.10g", path,
                            f->name, value, f->min, f->max);
+    }
+    return TFM_OK;
+}
+
+static enum tfm_status check_attention(const struct config *c, const char *path, struct tfm_error *err)
+{
+    if (c->heads % config_kv_heads(c) != 0)
+        return err_set(err, TFM_EFORMAT,
+                       "%s: num_key_value_heads is %d, which does not divide the %d attention heads evenly",
+                       path, c->kv_heads, c->heads);
+    if (c->attention_function != TFM_ATTENTION_ADDITIVE)
+        return TFM_OK;
+    if (c->attention_scale != TFM_SCALE_SQRT)
+        return err_set(
+            err, TFM_EFORMAT,
+            "%s: attention_scale is \"none\", but there is no scale to leave out: attention_function is "
+            "\"additive\"",
+            path);
+    if (c->positions == TFM_POSITIONS_ROPE)
+        return err_set(
+            err, TFM_EFORMAT,
+            "%s: positions is \"rope\", which tells distances by dot products, but attention_function "
+            "is \"additive\"",
+            path);
+    return TFM_OK;
+}
+
+static enum tfm_status check_positions(const struct config *c, const char *path, struct tfm_error *err)
+{
+    if (c->positions == TFM_POSITIONS_LEARNED && c->max_positions == 0)
+        return err_set(
+            err, TFM_EFORMAT,
+            "%s: positions is \"learned\", which needs max_position_embeddings: the rows of the tables",
+            path);
+    if (c->positions == TFM_POSITIONS_ROPE && c->d_model / c->heads % 2 != 0)
+        return err_set(
+            err, TFM_EFORMAT,
+            "%s: positions is \"rope\", which turns pairs of columns, but a head is %d wide (d_model "
+            "is %d, with %d heads)",
+            path, c->d_model / c->heads, c->d_model, c->heads);
+    return TFM_OK;
+}
+
+/* What recurrent layers do not have must not seem to be there. */
+static enum tfm_status check_rnn(const struct config *c, const char *path, struct tfm_error *err)
+{
+    const struct {
+        const char *name, *wanted;
+        bool is_right;
+    } fields_without[] = {
+        { "encoder_attention_heads", "1", c->heads == 1 },
+        { "num_key_value_heads", "left out", config_kv_heads(c) == 1 },
+        { "attention_function", "\"dot\"", c->attention_function == TFM_ATTENTION_DOT },
+        { "attention_scale", "\"sqrt\"", c->attention_scale == TFM_SCALE_SQRT },
+        { "attention_window", "left out", c->attention_window == 0 },
+        { "activation_function", "\"relu\"", c->activation == TFM_ACTIVATION_RELU },
+        { "normalize_before", "false", !c->pre_norm },
+        { "normalization", "\"layer\"", c->norm == TFM_LAYER_NORM },
+        { "decoder_cell", "\"attention\"", c->decoder_cell == TFM_CELL_ATTENTION },
+        { "positions", "\"none\"", c->positions == TFM_POSITIONS_NONE },
+        { "encoder_layerdrop", "0", c->encoder_layerdrop == 0 },
+        { "decoder_layerdrop", "0", c->decoder_layerdrop == 0 },
+    };
+    for (size_t i = 0; i < sizeof(fields_without) / sizeof(*fields_without) && c->arch == TFM_ARCH_RNN; i++) {
+        if (!fields_without[i].is_right)
+            return err_set(err, TFM_EFORMAT, "%s: with the layer_type \"rnn\" %s should be %s", path,
+                           fields_without[i].name, fields_without[i].wanted);
     }
     return TFM_OK;
 }
@@ -303,11 +407,15 @@ enum tfm_status config_check(const struct config *config, const char *path, stru
     if (c.d_model % c.heads != 0)
         return err_set(err, TFM_EFORMAT, "%s: d_model is %d, which %d attention heads do not divide evenly",
                        path, c.d_model, c.heads);
+    TRY(check_attention(&c, path, err));
+    TRY(check_positions(&c, path, err));
     if (c.tie == TFM_TIE_ALL && c.source_vocab_size != c.vocab_size)
         return err_set(err, TFM_EFORMAT,
                        "%s: tie_embeddings is \"all\", which needs one vocabulary for both sides, but "
                        "source_vocab_size is %d and vocab_size is %d",
                        path, c.source_vocab_size, c.vocab_size);
+
+    TRY(check_rnn(&c, path, err));
 
     /* </s> and <unk> stand in both vocabularies, the start symbol only in the target's. */
     int smaller = c.source_vocab_size < c.vocab_size ? c.source_vocab_size : c.vocab_size;
@@ -399,6 +507,15 @@ static bool same_value(struct config *a, struct config *b, const struct field *f
     return false;
 }
 
+const char *config_choice(const struct config *config, const char *name)
+{
+    struct config c = *config;
+    const struct field *field = fields;
+    while (strcmp(field->name, name) != 0 || field->kind != FIELD_CHOICE)
+        field++;
+    return choice_name(field->choices, *int_at(&c, field));
+}
+
 const char *config_difference(const struct config *a, const struct config *b)
 {
     struct config x = *a, y = *b;
@@ -407,6 +524,28 @@ const char *config_difference(const struct config *a, const struct config *b)
             return fields[i].name;
     }
     return NULL;
+}
+
+int config_inner_dim(const struct config *config)
+{
+    if (config->arch == TFM_ARCH_RNN)
+        return config->d_model * (config->rnn_cell == TFM_RNN_LSTM ? 4 : 3);
+    return config->ffn_dim;
+}
+
+size_t config_inner_size(const struct config *config)
+{
+    int before = config->arch == TFM_ARCH_RNN ? 1 : activation_width(config->activation);
+    return (size_t)config_inner_dim(config) * (size_t)(before + 1);
+}
+
+int config_attention_layers(const struct config *config, enum tfm_part part)
+{
+    if (config->arch == TFM_ARCH_RNN)
+        return part == TFM_CROSS ? 1 : 0;
+    if (part == TFM_DECODER && config->decoder_cell == TFM_CELL_SSRU)
+        return 0;
+    return part == TFM_ENCODER ? config->encoder_layers : config->decoder_layers;
 }
 
 bool config_preset(struct config *config, const char *name)

@@ -10,25 +10,41 @@
 
 #define CONFIG_FORMAT_VERSION 1
 #define CONFIG_MAX_LAYERS     64
+#define CONFIG_MAX_DIM        65536
 
 struct config {
     int encoder_layers, decoder_layers;
-    int d_model;                       /* D */
-    int heads;                         /* H, divides D */
-    int ffn_dim;                       /* F */
-    enum tfm_activation activation;    /* activation_function */
-    enum tfm_norm norm;                /* normalization: "layer" or "rms" */
-    bool pre_norm;                     /* normalize_before */
-    enum tfm_cell decoder_cell;        /* "attention" or "ssru" in place of the decoder's self-attention */
-    double norm_epsilon;               /* layer_norm_eps */
-    bool scale_embedding;              /* embeddings times sqrt(D) */
-    int source_vocab_size, vocab_size; /* source side; target side */
-    enum tfm_tie tie;                  /* tie_embeddings: "all", "target" or "none" */
+    int d_model;                                    /* D */
+    int heads;                                      /* H, divides D */
+    int kv_heads;                                   /* num_key_value_heads, divides H; 0: H */
+    enum tfm_attention_function attention_function; /* "dot" or "additive" */
+    enum tfm_attention_scale attention_scale;       /* "sqrt" or "none" */
+    int attention_window;                           /* pieces to each side that self-attention sees; 0: all */
+    int ffn_dim;                                    /* F */
+    enum tfm_activation activation;                 /* activation_function */
+    enum tfm_norm norm;                             /* normalization: "layer" or "rms" */
+    bool pre_norm;                                  /* normalize_before */
+    enum tfm_positions positions;                   /* positions */
+    int max_positions;          /* max_position_embeddings: rows of a table of learned positions */
+    enum tfm_cell decoder_cell; /* "attention" or "ssru" in place of the decoder's self-attention */
+    enum tfm_arch arch;         /* layer_type: "transformer" or "rnn", which has one head, no norms, no
+                                          SSRU and nothing of ffn_dim */
+    enum tfm_rnn_cell rnn_cell; /* "gru" or "lstm" */
+    enum tfm_rnn_attention rnn_attention; /* "additive", "dot" or "general" */
+    double norm_epsilon;                  /* layer_norm_eps */
+    bool scale_embedding;                 /* embeddings times sqrt(D) */
+    int source_vocab_size, vocab_size;    /* source side; target side */
+    enum tfm_tie tie;                     /* tie_embeddings: "all", "target" or "none" */
     int eos_token_id, unk_token_id, decoder_start_token_id;
     double dropout, attention_dropout, activation_dropout; /* as trained */
     double encoder_layerdrop, decoder_layerdrop;           /* as trained */
     enum tfm_init init;                                    /* initialization, as trained */
 };
+
+static inline int config_kv_heads(const struct config *c)
+{
+    return c->kv_heads > 0 ? c->kv_heads : c->heads;
+}
 
 /* Checks the limits of each field and what no single field can tell: heads divide d_model, ids lie inside the
  * vocabulary, tying is possible. `path` names the file, or whatever the config was made from, in messages. */
@@ -39,6 +55,18 @@ enum tfm_status config_parse(struct config *config, const json_t *root, const ch
 /* `training` (may be NULL) is kept as the field "training": the provenance, an object free in form. */
 enum tfm_status config_write(const struct config *config, const json_t *training, const char *path,
                              struct tfm_error *err);
+
+/* What a field that is one of some names has: config_choice(c, "positions") is "rope". */
+const char *config_choice(const struct config *config, const char *name);
+
+/* The widest row inside a layer: of the feed-forward layer, or of all gates of a recurrent cell. */
+int config_inner_dim(const struct config *config);
+/* What such a layer keeps inside for a row: before the activation, with a gate twice as wide, and behind it; or the
+ * gates as they come and go. */
+size_t config_inner_size(const struct config *config);
+
+/* Layers of a part that have attention; with recurrent units or networks some have none. */
+int config_attention_layers(const struct config *config, enum tfm_part part);
 
 /* The name of the first field in which two differ; NULL: in none. */
 const char *config_difference(const struct config *a, const struct config *b);

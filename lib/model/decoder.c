@@ -1,7 +1,8 @@
 /*
  * decoder.c: target tokens over memory: embedding, then the layers, each looking at its own past and at the
  * source. decoder_forward runs whole targets (training, scoring, explaining); decoder_step runs the last
- * token of each hypothesis against the cache. Both call the same block_forward.
+ * token of each hypothesis against the cache. Both call the same block_forward. Recurrent layers, which need
+ * no positions, are in rnn_decoder.c.
  * On the sentence's way: the search calls decoder_step once a target position.
  */
 #include "model/decoder.h"
@@ -41,47 +42,50 @@ static int *shifted_inputs(const struct tokens *target, int start_id, struct are
     return ids;
 }
 
-void decoder_forward(real *hidden, struct decoder_acts *acts, const struct tokens *target,
-                     const struct tokens *source, const real *memory, const struct net *net,
-                     const struct run *run)
+/* x [Nt, D], and what all layers see of the sentences. */
+static real *embed_target(struct decoder_acts *acts, const struct tokens *target, const struct tokens *source,
+                          const struct net *net, const struct run *run)
 {
     const struct config *c = net->config;
-    struct decoder_acts unkept;
     int n = target->n, d = c->d_model;
-    size_t mark = arena_mark(run->arena), size = (size_t)n * d;
-    if (!run->keep)
-        acts = &unkept;
     uint64_t *keys = NULL;
     if (run->dropout) {
         keys = ARENA_TAKE(run->arena, uint64_t, n);
         dropout_keys(keys, target, 1, run);
     }
     profile_to(run->profile, PROFILE_EMBED);
-    acts->memory = memory;
     acts->n_source = source->n;
     acts->ids = shifted_inputs(target, c->decoder_start_token_id, run->arena);
     acts->in = (struct block_input){ .n = n, .keys = keys };
     bind_segments(&acts->in, target, source, run->arena);
-    acts->layers = ARENA_TAKE(run->arena, struct block_acts, c->decoder_layers);
-
-    real *x = ARENA_TAKE(run->arena, real, size),
-         *spare = run->keep ? NULL : ARENA_TAKE(run->arena, real, size);
-    int *positions = ARENA_TAKE(run->arena, int, n);
-    int longest = embed_positions(positions, target);
-    real *position_rows = ARENA_TAKE(run->arena, real, (size_t)longest * d);
-    embed_position_rows(position_rows, 0, longest, d);
-    embed_forward(x, acts->ids, positions, &net->target_embed, position_rows, net->embed_scale, n, run);
+    real *x = ARENA_TAKE(run->arena, real, (size_t)n * d);
+    position_place_all(&acts->in.place, &net->target_position, target, acts->in.cross, run);
+    embed_forward(x, acts->ids, &net->target_embed, net->embed_scale, n, run);
+    position_add(x, n, &acts->in.place, run);
     tap_show(run->tap, "decoder", -1, "embed", -1, x, n, d, d);
     dropout_apply(x, keys, 0, n, d, net->dropout, run);
+    return x;
+}
+
+static void blocks_forward(real *hidden, struct decoder_acts *acts, real *x, const struct net *net,
+                           const struct run *run)
+{
+    const struct config *c = net->config;
+    int n = acts->in.n, d = c->d_model, n_source = acts->n_source;
+    size_t size = (size_t)n * d;
+    real *spare = run->keep ? NULL : ARENA_TAKE(run->arena, real, size);
+    acts->layers = ARENA_TAKE(run->arena, struct block_acts, c->decoder_layers);
     for (int l = 0; l < c->decoder_layers; l++) {
         size_t layer_mark = arena_mark(run->arena);
         bool last = l == c->decoder_layers - 1 && !c->pre_norm;
         real *y = last ? hidden : run->keep ? ARENA_TAKE(run->arena, real, size) : spare;
-        real *cross_kv = ARENA_TAKE(run->arena, real, 2 * (size_t)source->n * d);
+        int kv = net->decoder[l].kv;
+        real *cross_kv = ARENA_TAKE(run->arena, real, 2 * (size_t)n_source * (size_t)kv);
         profile_to(run->profile, PROFILE_PROJECT);
-        linear_forward(cross_kv, memory, &net->decoder[l].cross_kv, source->n, run);
-        tap_show(run->tap, "decoder.layers", l, "encoder_attn.key", -1, cross_kv, source->n, d, 2 * d);
-        tap_show(run->tap, "decoder.layers", l, "encoder_attn.value", -1, cross_kv + d, source->n, d, 2 * d);
+        linear_forward(cross_kv, acts->memory, &net->decoder[l].cross_kv, n_source, run);
+        tap_show(run->tap, "decoder.layers", l, "encoder_attn.key", -1, cross_kv, n_source, kv, 2 * kv);
+        tap_show(run->tap, "decoder.layers", l, "encoder_attn.value", -1, cross_kv + kv, n_source, kv,
+                 2 * kv);
         block_forward(y, &acts->layers[l], x, &acts->in, cross_kv, NULL, &net->decoder[l], run);
         if (!run->keep)
             arena_reset(run->arena, layer_mark);
@@ -94,20 +98,38 @@ void decoder_forward(real *hidden, struct decoder_acts *acts, const struct token
         acts->norm_stats = ARENA_TAKE(run->arena, real, 2 * (size_t)n);
         norm_forward(hidden, acts->norm_stats, x, &net->decoder_norm, n, run);
     }
+}
+
+void decoder_forward(real *hidden, struct decoder_acts *acts, const struct tokens *target,
+                     const struct tokens *source, const real *memory, const struct net *net,
+                     const struct run *run)
+{
+    struct decoder_acts unkept;
+    int n = target->n, d = net->config->d_model;
+    size_t mark = arena_mark(run->arena);
+    if (!run->keep)
+        acts = &unkept;
+    acts->memory = memory;
+    real *x = embed_target(acts, target, source, net, run);
+    if (net->is_rnn)
+        rnn_decoder_forward(hidden, &acts->rnn, x, target, &acts->in, memory, source->n, &net->rnn_decoder,
+                            run);
+    else
+        blocks_forward(hidden, acts, x, net, run);
     tap_show(run->tap, "decoder", -1, "out", -1, hidden, n, d, d);
     if (!run->keep)
         arena_reset(run->arena, mark);
 }
 
-void decoder_backward(real *dmemory, struct weights *grad, real *dhidden, const struct decoder_acts *acts,
-                      const struct net *net, const struct run *run)
+/* Returns the gradient of the embeddings: dx or dy, which are used up. */
+static real *blocks_backward(real *dmemory, struct weights *grad, real *dx, real *dy,
+                             const struct decoder_acts *acts, const struct net *net, const struct run *run)
 {
     const struct config *c = net->config;
-    int n = acts->in.n, d = c->d_model;
-    size_t mark = arena_mark(run->arena), kv_size = 2 * (size_t)acts->n_source * d;
-    real *dy = dhidden, *dx = ARENA_TAKE(run->arena, real, (size_t)n * d),
-         *dkv = ARENA_TAKE(run->arena, real, kv_size);
-    memset(dmemory, 0, sizeof(real) * kv_size / 2);
+    int n = acts->in.n;
+    size_t kv_size = 2 * (size_t)acts->n_source * (size_t)net->decoder[0].kv;
+    real *dkv = ARENA_TAKE(run->arena, real, kv_size);
+    memset(dmemory, 0, sizeof(real) * (size_t)acts->n_source * (size_t)c->d_model);
     profile_to(run->profile, PROFILE_NORM);
     if (c->pre_norm)
         norm_backward(dy, grad->decoder_norm_w, grad->decoder_norm_b, dy, acts->norm_in, acts->norm_stats,
@@ -123,53 +145,105 @@ void decoder_backward(real *dmemory, struct weights *grad, real *dhidden, const 
         dy = dx;
         dx = swap;
     }
+    return dy;
+}
+
+void decoder_backward(real *dmemory, struct weights *grad, real *dhidden, const struct decoder_acts *acts,
+                      const struct net *net, const struct run *run)
+{
+    const struct config *c = net->config;
+    int n = acts->in.n, d = c->d_model;
+    size_t mark = arena_mark(run->arena);
+    real *dy = ARENA_TAKE(run->arena, real, (size_t)n * d);
+    if (net->is_rnn)
+        rnn_decoder_backward(dy, dmemory, grad, dhidden, &acts->rnn, &acts->in, acts->n_source,
+                             &net->rnn_decoder, run);
+    else
+        dy = blocks_backward(dmemory, grad, dy, dhidden, acts, net, run);
     profile_to(run->profile, PROFILE_EMBED);
     dropout_apply(dy, acts->in.keys, 0, n, d, net->dropout, run);
     embed_backward(c->tie == TFM_TIE_ALL ? grad->shared : grad->decoder_embed, dy, acts->ids, d,
                    net->embed_scale, n);
+    position_backward(grad->decoder_positions, dy, n, &acts->in.place);
     arena_reset(run->arena, mark);
+}
+
+size_t decoder_cache_size(const struct net *net, size_t capacity, size_t width, size_t n_source)
+{
+    size_t layers = (size_t)net->config->decoder_layers,
+           positions = capacity * (size_t)position_width(&net->target_position);
+    if (net->is_rnn)
+        return positions + layers * rnn_layer_cache_size(&net->rnn_decoder.layers[0], width) +
+               n_source * 2 * (size_t)net->config->d_model;
+    return positions + layers * (block_cache_size(&net->decoder[0], capacity, width) +
+                                 n_source * 2 * (size_t)net->decoder[0].kv);
+}
+
+/* The source's keys and values for the cross-attention of a block. */
+static const real *pack_cross(const real *memory, int n_source, const struct attn_segment *segments,
+                              int n_segments, const struct block *block, const struct run *run)
+{
+    int kv = block->kv;
+    size_t size = 2 * (size_t)n_source * (size_t)kv;
+    real *packed = ARENA_TAKE(run->arena, real, size);
+    size_t mark = arena_mark(run->arena);
+    real *rows = ARENA_TAKE(run->arena, real, size);
+    linear_forward(rows, memory, &block->cross_kv, n_source, run);
+    attn_pack(packed, rows, 2 * kv, rows + kv, 2 * kv, segments, n_segments, &block->cross, run);
+    arena_reset(run->arena, mark);
+    return packed;
 }
 
 void decoder_start(struct decoder_cache *cache, const real *memory, const struct tokens *source, int capacity,
                    int width, const struct net *net, const struct run *run)
 {
-    const struct config *c = net->config;
-    size_t d = (size_t)c->d_model;
     struct attn_segment *segments = encoder_segments(source, run->arena);
     profile_to(run->profile, PROFILE_PROJECT);
     cache->capacity = capacity;
     cache->width = width;
-    cache->position_rows = ARENA_TAKE(run->arena, real, (size_t)capacity * d);
+    cache->position_rows =
+        ARENA_TAKE(run->arena, real, (size_t)capacity * (size_t)position_width(&net->target_position));
     cache->n_positions = 0;
-    for (int l = 0; l < c->decoder_layers; l++) {
-        block_cache_init(&cache->self[l], &net->decoder[l], capacity, width, run);
-        real *packed = ARENA_TAKE(run->arena, real, 2 * (size_t)source->n * d);
-        size_t mark = arena_mark(run->arena);
-        real *kv = ARENA_TAKE(run->arena, real, 2 * (size_t)source->n * d);
-        linear_forward(kv, memory, &net->decoder[l].cross_kv, source->n, run);
-        attn_pack(packed, kv, 2 * (int)d, kv + d, 2 * (int)d, segments, source->n_sentences,
-                  &net->decoder[l].cross, run);
-        arena_reset(run->arena, mark);
-        cache->self[l].cross = packed;
+    for (int l = 0; l < net->config->decoder_layers; l++) {
+        struct block_cache *self = &cache->self[l];
+        if (net->is_rnn) {
+            rnn_layer_cache_init(self, &net->rnn_decoder.layers[l], width, run);
+            continue;
+        }
+        block_cache_init(self, &net->decoder[l], capacity, width, run);
+        self->cross = pack_cross(memory, source->n, segments, source->n_sentences, &net->decoder[l], run);
     }
+    if (net->is_rnn)
+        cache->self[0].cross =
+            rnn_decoder_pack(memory, source->n, segments, source->n_sentences, &net->rnn_decoder, run);
 }
 
-void decoder_step(real *hidden, struct decoder_cache *cache, const int *ids, const int *positions,
-                  const struct block_input *in, const struct net *net, const struct run *run)
+/* Computes what the cache does not know of the positions yet. */
+static void place_step(struct block_input *in, struct decoder_cache *cache, const int *positions,
+                       const struct net *net, const struct run *run)
+{
+    const struct position *p = &net->target_position;
+    int longest = 0;
+    for (int i = 0; i < in->n; i++)
+        longest = positions[i] >= longest ? positions[i] + 1 : longest;
+    if (longest > cache->n_positions) {
+        position_rows(cache->position_rows + (size_t)cache->n_positions * (size_t)position_width(p),
+                      cache->n_positions, longest, p);
+        cache->n_positions = longest;
+    }
+    in->place = (struct placement){
+        .position = p, .positions = positions, .longest = longest, .rows = cache->position_rows
+    };
+    position_place(&in->place, in->cross, in->n_cross, in->n, run);
+}
+
+static void blocks_step(real *hidden, struct decoder_cache *cache, real *x, const struct block_input *in,
+                        const struct net *net, const struct run *run)
 {
     const struct config *c = net->config;
-    int n = in->n, d = c->d_model;
-    size_t mark = arena_mark(run->arena), size = (size_t)n * d;
-    int longest = 0;
-    assert(n <= cache->width && cache->self[0].n_rows + n <= cache->capacity);
-    profile_to(run->profile, PROFILE_EMBED);
-    for (int i = 0; i < n; i++)
-        longest = positions[i] >= longest ? positions[i] + 1 : longest;
-    for (; cache->n_positions < longest; cache->n_positions++)
-        embed_position_rows(cache->position_rows + (size_t)cache->n_positions * d, cache->n_positions,
-                            cache->n_positions + 1, d);
-    real *x = ARENA_TAKE(run->arena, real, size), *y = ARENA_TAKE(run->arena, real, size);
-    embed_forward(x, ids, positions, &net->target_embed, cache->position_rows, net->embed_scale, n, run);
+    int n = in->n;
+    size_t size = (size_t)n * c->d_model;
+    real *y = ARENA_TAKE(run->arena, real, size);
     for (int l = 0; l < c->decoder_layers; l++) {
         block_forward(y, NULL, x, in, NULL, &cache->self[l], &net->decoder[l], run);
         real *swap = x;
@@ -180,5 +254,23 @@ void decoder_step(real *hidden, struct decoder_cache *cache, const int *ids, con
         norm_forward(hidden, NULL, x, &net->decoder_norm, n, run);
     else
         memcpy(hidden, x, sizeof(real) * size);
+}
+
+void decoder_step(real *hidden, struct decoder_cache *cache, const int *ids, const int *positions,
+                  const struct block_input *in, const struct net *net, const struct run *run)
+{
+    int n = in->n;
+    size_t mark = arena_mark(run->arena);
+    struct block_input placed = *in;
+    assert(n <= cache->width && cache->self[0].n_rows + n <= cache->capacity);
+    profile_to(run->profile, PROFILE_EMBED);
+    place_step(&placed, cache, positions, net, run);
+    real *x = ARENA_TAKE(run->arena, real, (size_t)n * net->config->d_model);
+    embed_forward(x, ids, &net->target_embed, net->embed_scale, n, run);
+    position_add(x, n, &placed.place, run);
+    if (net->is_rnn)
+        rnn_decoder_step(hidden, x, &placed, cache->self, &net->rnn_decoder, run);
+    else
+        blocks_step(hidden, cache, x, &placed, net, run);
     arena_reset(run->arena, mark);
 }

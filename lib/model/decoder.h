@@ -14,6 +14,7 @@ struct decoder_acts {
     int *ids; /* [Nt] inputs: the start symbol, then the target shifted by one */
     struct block_input in;
     struct block_acts *layers;
+    struct rnn_decoder_acts rnn; /* in their place where the net is recurrent */
     const real *norm_in;
     real *norm_stats;
 };
@@ -31,10 +32,14 @@ void decoder_backward(real *dmemory, struct weights *grad, real *dhidden, const 
 /* What a running search keeps of the source and of its earlier steps. */
 struct decoder_cache {
     int capacity, width; /* rows in all and in a step, at most */
-    real *position_rows; /* [capacity, D], of which n_positions are computed */
+    real *position_rows; /* [capacity, position_width], of which n_positions are computed */
     int n_positions;
     struct block_cache self[CONFIG_MAX_LAYERS];
 };
+
+/* The reals that a cache takes from an arena, for `capacity` rows, `width` of them in a step, and a source of
+ * n_source tokens. */
+size_t decoder_cache_size(const struct net *net, size_t capacity, size_t width, size_t n_source);
 
 /* Takes a cache for `capacity` rows, `width` of them in a step at most, from the run's arena and computes the
  * cross keys and values of memory [Ns, D], the sentences of source. */

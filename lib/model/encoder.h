@@ -11,7 +11,8 @@ struct encoder_acts {
     const struct tokens *tokens;
     struct block_input in;
     struct block_acts *layers;
-    const real *norm_in; /* pre-norm's final norm */
+    struct rnn_encoder_acts rnn; /* in their place where the net is recurrent */
+    const real *norm_in;         /* pre-norm's final norm */
     real *norm_stats;
 };
 

@@ -205,25 +205,64 @@ static enum tfm_status open_folder(struct tfm_model *model, const char *folder, 
     return open_parts(model, err);
 }
 
-enum tfm_status tfm_model_open_as(struct tfm_model **model, const char *folder, enum tfm_precision precision,
-                                  struct tfm_error *err)
+/* Both tables of learned positions in n rows. */
+static enum tfm_status resize_positions(struct tfm_model *model, int n, struct tfm_error *err)
+{
+    struct position *sides[] = { &model->net.source_position, &model->net.target_position };
+    size_t d = (size_t)model->config.d_model;
+    if (model->config.positions != TFM_POSITIONS_LEARNED)
+        return err_set(
+            err, TFM_EINVAL,
+            "%s: its positions are \"%s\", of which there is no number to change (--max-positions is for "
+            "those that are learned)",
+            model->folder, config_choice(&model->config, "positions"));
+    model->resized = mem_alloc(2 * (size_t)n * d * sizeof(real), err);
+    if (model->resized == NULL)
+        return TFM_ENOMEM;
+    for (int i = 0; i < 2; i++) {
+        real *table = model->resized + (size_t)i * (size_t)n * d;
+        position_resize(table, n, sides[i]->table, sides[i]->length, (int)d);
+        sides[i]->table = table;
+        sides[i]->length = n;
+    }
+    return TFM_OK;
+}
+
+void tfm_open_options_init(struct tfm_open_options *options)
+{
+    *options = (struct tfm_open_options){ .precision = TFM_PRECISION_KEEP };
+}
+
+enum tfm_status tfm_model_open_with(struct tfm_model **model, const char *folder,
+                                    const struct tfm_open_options *options, struct tfm_error *err)
 {
     assert(folder != NULL);
     *model = NULL;
-    if (precision == TFM_PRECISION_FP16)
+    if (options->max_positions < 0 || options->max_positions > CONFIG_MAX_DIM)
+        return err_set(err, TFM_EINVAL, "the number of positions is %d; it can be from 1 to %d, or 0",
+                       options->max_positions, CONFIG_MAX_DIM);
+    if (options->precision == TFM_PRECISION_FP16)
         return err_set(err, TFM_EINVAL,
                        "weights in fp16 are for the disk only; a model is opened as fp32 or int8");
     struct tfm_model *m = mem_alloc(sizeof(*m), err);
     if (m == NULL)
         return TFM_ENOMEM;
-    m->precision = precision;
+    m->precision = options->precision;
     enum tfm_status status = open_folder(m, folder, err);
+    if (status == TFM_OK && options->max_positions > 0)
+        status = resize_positions(m, options->max_positions, err);
     if (status != TFM_OK) {
         tfm_model_free(m);
         return status;
     }
     *model = m;
     return TFM_OK;
+}
+
+enum tfm_status tfm_model_open_as(struct tfm_model **model, const char *folder, enum tfm_precision precision,
+                                  struct tfm_error *err)
+{
+    return tfm_model_open_with(model, folder, &(struct tfm_open_options){ .precision = precision }, err);
 }
 
 enum tfm_status tfm_model_open(struct tfm_model **model, const char *folder, struct tfm_error *err)
@@ -241,6 +280,7 @@ void tfm_model_free(struct tfm_model *model)
     json_decref(model->training);
     params_release(&model->params);
     matrices_release(&model->matrices);
+    mem_free(model->resized);
     mem_free(model->kept);
     mem_free(model->folder);
     mem_free(model);

@@ -28,6 +28,7 @@ struct tfm_model {
     struct matrices matrices;    /* packed for translation */
     const struct param *broken;  /* the first tensor with a value that is not finite, or NULL */
     struct weights weights;      /* into kept */
+    real *resized;               /* learned positions of both sides, when opened with other numbers of them */
     struct net net;              /* packed */
     struct spm *source, *target; /* the same object when there is one vocabulary */
     const struct kern *kern;

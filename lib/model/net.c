@@ -18,12 +18,16 @@ static struct norm norm_of(const struct config *c, const real *gamma, const real
     return n;
 }
 
-static struct attn attn_of(const struct config *c, const char *prefix, int layer, const char *name, int place)
+static struct attn attn_of(const struct config *c, const real *score, const char *prefix, int layer,
+                           const char *name, int place)
 {
     int dim = c->d_model / c->heads;
+    bool is_scaled = c->attention_scale == TFM_SCALE_SQRT && score == NULL;
     struct attn a = { .heads = c->heads,
                       .dim = dim,
-                      .scale = (real)(1 / sqrt((double)dim)),
+                      .share = c->heads / config_kv_heads(c),
+                      .scale = is_scaled ? (real)(1 / sqrt((double)dim)) : 1,
+                      .score = score,
                       .dropout = (real)c->attention_dropout,
                       .place = place,
                       .prefix = prefix,
@@ -32,24 +36,37 @@ static struct attn attn_of(const struct config *c, const char *prefix, int layer
     return a;
 }
 
+static struct position position_of(const struct config *c, const real *table, bool is_causal)
+{
+    struct position p = { .kind = c->positions,
+                          .d = c->d_model,
+                          .heads = c->heads,
+                          .dim = c->d_model / c->heads,
+                          .is_causal = is_causal,
+                          .table = table,
+                          .length = c->max_positions };
+    return p;
+}
+
 static void block_bind(struct block *block, const struct config *c, const struct layer_weights *w,
                        bool has_cross, int layer)
 {
-    int d = c->d_model, f = c->ffn_dim;
+    int d = c->d_model, f = c->ffn_dim, kv = d / c->heads * config_kv_heads(c);
     const char *prefix = has_cross ? "decoder.layers" : "encoder.layers";
     int place = BLOCK_PLACES * (layer + 1); /* the first BLOCK_PLACES are the embeddings' */
     *block = (struct block){
         .pre_norm = c->pre_norm,
         .has_cross = has_cross,
         .d = d,
+        .kv = kv,
         .dropout = (real)c->dropout,
         .layer_drop = has_cross ? c->decoder_layerdrop : c->encoder_layerdrop,
         .place = place,
         .self_norm = norm_of(c, w->self_norm_w, w->self_norm_b),
         .ffn_norm = norm_of(c, w->ffn_norm_w, w->ffn_norm_b),
-        .self_qkv = linear_of(3 * d, d, w->self_q_w, w->self_q_b),
+        .self_qkv = linear_of(d + 2 * kv, d, w->self_q_w, w->self_q_b),
         .self_out = linear_of(d, d, w->self_out_w, w->self_out_b),
-        .self = attn_of(c, prefix, layer, "self_attn", place + BLOCK_PLACE_SELF_WEIGHTS),
+        .self = attn_of(c, w->self_score, prefix, layer, "self_attn", place + BLOCK_PLACE_SELF_WEIGHTS),
         .ffn = { .fc1 = linear_of(activation_width(c->activation) * f, d, w->fc1_w, w->fc1_b),
                  .fc2 = linear_of(d, f, w->fc2_w, w->fc2_b),
                  .activation = activation_of(c->activation),
@@ -58,6 +75,7 @@ static void block_bind(struct block *block, const struct config *c, const struct
                  .prefix = prefix,
                  .layer = layer },
     };
+    block->self.window = c->attention_window;
     if (!has_cross)
         return;
     block->has_ssru = c->decoder_cell == TFM_CELL_SSRU;
@@ -67,9 +85,10 @@ static void block_bind(struct block *block, const struct config *c, const struct
                                  .layer = layer };
     block->cross_norm = norm_of(c, w->cross_norm_w, w->cross_norm_b);
     block->cross_q = linear_of(d, d, w->cross_q_w, w->cross_q_b);
-    block->cross_kv = linear_of(2 * d, d, w->cross_k_w, w->cross_k_b);
+    block->cross_kv = linear_of(2 * kv, d, w->cross_k_w, w->cross_k_b);
     block->cross_out = linear_of(d, d, w->cross_out_w, w->cross_out_b);
-    block->cross = attn_of(c, prefix, layer, "encoder_attn", place + BLOCK_PLACE_CROSS_WEIGHTS);
+    block->cross =
+        attn_of(c, w->cross_score, prefix, layer, "encoder_attn", place + BLOCK_PLACE_CROSS_WEIGHTS);
 }
 
 void net_bind(struct net *net, const struct config *c, const struct weights *w)
@@ -83,17 +102,25 @@ void net_bind(struct net *net, const struct config *c, const struct weights *w)
         .unembed = linear_of(c->vocab_size, c->d_model, c->tie == TFM_TIE_NONE ? w->lm_head : target,
                              w->logits_bias),
         .embed_scale = c->scale_embedding ? (real)sqrt((double)c->d_model) : 1,
+        .source_position = position_of(c, w->encoder_positions, false),
+        .target_position = position_of(c, w->decoder_positions, true),
         .dropout = (real)c->dropout,
         .encoder_norm = norm_of(c, w->encoder_norm_w, w->encoder_norm_b),
         .decoder_norm = norm_of(c, w->decoder_norm_w, w->decoder_norm_b),
     };
+    net->is_rnn = c->arch == TFM_ARCH_RNN;
+    if (net->is_rnn) {
+        rnn_encoder_bind(&net->rnn_encoder, c, w);
+        rnn_decoder_bind(&net->rnn_decoder, c, w);
+        return;
+    }
     for (int l = 0; l < c->encoder_layers; l++)
         block_bind(&net->encoder[l], c, &w->encoder[l], false, l);
     for (int l = 0; l < c->decoder_layers; l++)
         block_bind(&net->decoder[l], c, &w->decoder[l], true, l);
 }
 
-static void block_each(struct block *b, net_visit *visit, void *arg)
+static void block_each(struct block *b, linear_visit *visit, void *arg)
 {
     visit(b->has_ssru ? &b->ssru.forget : &b->self_qkv, arg);
     visit(b->has_ssru ? &b->ssru.input : &b->self_out, arg);
@@ -106,13 +133,18 @@ static void block_each(struct block *b, net_visit *visit, void *arg)
     }
 }
 
-void net_each(struct net *net, net_visit *visit, void *arg)
+void net_each(struct net *net, linear_visit *visit, void *arg)
 {
     visit(&net->unembed, arg);
     if (net->config->tie == TFM_TIE_NONE)
         visit(&net->target_embed, arg);
     if (net->config->tie != TFM_TIE_ALL)
         visit(&net->source_embed, arg);
+    if (net->is_rnn) {
+        rnn_encoder_each(&net->rnn_encoder, visit, arg);
+        rnn_decoder_each(&net->rnn_decoder, visit, arg);
+        return;
+    }
     for (int l = 0; l < net->config->encoder_layers; l++)
         block_each(&net->encoder[l], visit, arg);
     for (int l = 0; l < net->config->decoder_layers; l++)

@@ -6,15 +6,22 @@
 #define TFM_MODEL_NET_H
 
 #include "model/block.h"
+#include "model/rnn_decoder.h"
+#include "model/rnn_encoder.h"
 #include "nn/embed.h"
+#include "nn/position.h"
 
 struct net {
     const struct config *config;
     struct linear source_embed, target_embed; /* [Vs, D], [V, D] */
     struct linear unembed;                    /* [V, D] and final_logits_bias */
     real embed_scale;
+    struct position source_position, target_position;
     real dropout; /* of the embeddings */
     struct norm encoder_norm, decoder_norm;   /* pre-norm only */
+    bool is_rnn; /* then these are its layers, else the blocks */
+    struct rnn_encoder rnn_encoder;
+    struct rnn_decoder rnn_decoder;
     struct block encoder[CONFIG_MAX_LAYERS], decoder[CONFIG_MAX_LAYERS];
 };
 
@@ -28,8 +35,7 @@ size_t net_packed_size(const struct net *net);
 void net_pack(struct net *net, real *packed);
 
 /* Visits every linear of the net; of those that share a matrix only the unembedding. */
-typedef void net_visit(struct linear *l, void *arg);
-void net_each(struct net *net, net_visit *visit, void *arg);
+void net_each(struct net *net, linear_visit *visit, void *arg);
 /* Gives the other linears that share the unembedding's matrix its packed form, when that was packed. */
 void net_share(struct net *net);
 

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "nn/activation.h"
+#include "nn/position.h"
 
 struct walk {
     struct param *list; /* filled in, or NULL: only counted */
@@ -39,7 +40,7 @@ static void walk_param(struct walk *walk, real **field, bool is_present, const c
         (void)len;
         param->rows = rows;
         param->cols = cols;
-        param->is_vector = init == INIT_ZERO || init == INIT_ONE;
+        param->is_vector = init == INIT_ZERO || init == INIT_ONE || init == INIT_FORGET;
         param->offset = walk->size;
         param->kept_offset = walk->kept_size;
         param->init = init;
@@ -60,6 +61,8 @@ static void walk_param(struct walk *walk, real **field, bool is_present, const c
     walk_param(walk, &w->field, is_present, name, rows, cols, init, quantisable);
 #define PARAM_SKIP(...)
 
+#define PARAM_RNN_ENCODER PARAM_SKIP
+#define PARAM_RNN_DECODER PARAM_SKIP
 #define PARAM_MODEL PARAM_VISIT
 #define PARAM_ENCODER PARAM_SKIP
 #define PARAM_DECODER PARAM_SKIP
@@ -85,9 +88,31 @@ static void walk_decoder_layer(struct walk *walk, struct layer_weights *w, const
 {
 #include "model/params.def"
 }
+#undef PARAM_DECODER
+#undef PARAM_RNN_ENCODER
+#undef PARAM_RNN_DECODER
+
+#define PARAM_DECODER PARAM_SKIP
+#define PARAM_RNN_ENCODER PARAM_VISIT
+#define PARAM_RNN_DECODER PARAM_SKIP
+static void walk_rnn_encoder_layer(struct walk *walk, struct layer_weights *w, const struct config *c)
+{
+#include "model/params.def"
+}
+#undef PARAM_RNN_ENCODER
+#undef PARAM_RNN_DECODER
+
+#define PARAM_RNN_ENCODER PARAM_SKIP
+#define PARAM_RNN_DECODER PARAM_VISIT
+static void walk_rnn_decoder_layer(struct walk *walk, struct layer_weights *w, const struct config *c)
+{
+#include "model/params.def"
+}
 #undef PARAM_MODEL
 #undef PARAM_ENCODER
 #undef PARAM_DECODER
+#undef PARAM_RNN_ENCODER
+#undef PARAM_RNN_DECODER
 
 /* Layer i, from 0, of the encoder or the decoder. */
 static void enter_layer(struct walk *walk, const char *stack, int i, const struct config *config)
@@ -99,15 +124,16 @@ static void enter_layer(struct walk *walk, const char *stack, int i, const struc
 static void walk_all(struct walk *walk, struct weights *weights, const struct config *config)
 {
     assert(config->encoder_layers <= CONFIG_MAX_LAYERS && config->decoder_layers <= CONFIG_MAX_LAYERS);
+    bool is_rnn = config->arch == TFM_ARCH_RNN;
     walk->spread = 1;
     walk_model(walk, weights, config);
     for (int i = 0; i < config->encoder_layers; i++) {
         enter_layer(walk, "encoder", i, config);
-        walk_encoder_layer(walk, &weights->encoder[i], config);
+        (is_rnn ? walk_rnn_encoder_layer : walk_encoder_layer)(walk, &weights->encoder[i], config);
     }
     for (int i = 0; i < config->decoder_layers; i++) {
         enter_layer(walk, "decoder", i, config);
-        walk_decoder_layer(walk, &weights->decoder[i], config);
+        (is_rnn ? walk_rnn_decoder_layer : walk_decoder_layer)(walk, &weights->decoder[i], config);
     }
 }
 
@@ -180,6 +206,8 @@ static real first_value(const struct param *param, uint64_t key, uint64_t row, u
     }
     case INIT_EMBED:
         return (real)(rng_normal(rng_key(key, row, col, 0)) / sqrt(param->cols));
+    case INIT_FORGET:
+        return col / ((uint64_t)param->cols / 4) == 1 ? 1 : 0;
     case INIT_ZERO:
         break;
     }

@@ -10,7 +10,13 @@
 #include "base/real.h"
 #include "model/config.h"
 
-enum param_init { INIT_ZERO, INIT_ONE, INIT_XAVIER, INIT_EMBED };
+enum param_init {
+    INIT_ZERO,
+    INIT_ONE,
+    INIT_XAVIER,
+    INIT_EMBED,
+    INIT_FORGET /* the bias of LSTM's four gates: 1 for the second, which forgets (Jozefowicz et al. 2015) */
+};
 
 struct param {
     char name[64];
@@ -42,19 +48,25 @@ struct layer_weights {
 #define PARAM_MODEL(field)
 #define PARAM_ENCODER(field)
 #define PARAM_DECODER(field) real *field;
+#define PARAM_RNN_ENCODER(field) real *field;
+#define PARAM_RNN_DECODER(field) /* all of them are in the encoder, too */
 #include "model/params.def"
 #undef PARAM_MODEL
 #undef PARAM_DECODER
+#undef PARAM_RNN_ENCODER
 };
 
 struct weights {
 #define PARAM_MODEL(field) real *field;
 #define PARAM_DECODER(field)
+#define PARAM_RNN_ENCODER(field)
 #include "model/params.def"
 #undef PARAM
 #undef PARAM_MODEL
 #undef PARAM_ENCODER
 #undef PARAM_DECODER
+#undef PARAM_RNN_ENCODER
+#undef PARAM_RNN_DECODER
     struct layer_weights encoder[CONFIG_MAX_LAYERS], decoder[CONFIG_MAX_LAYERS];
 };
 
@@ -69,7 +81,8 @@ const struct param *params_find(const struct params *params, const char *name); 
 const struct param *params_find_broken(const struct params *params, const real *block);
 
 /* First values: Xavier uniform (Glorot and Bengio 2010) for matrices, query, key and value each for
- * themselves, depth-scaled (Zhang et al. 2019) if the configuration says so; normal with deviation D^-1/2 for embeddings. */
+ * themselves, the gates of a recurrent cell as one, depth-scaled (Zhang et al. 2019) if the configuration says so; normal
+ * with deviation D^-1/2 for embeddings. */
 void params_init(const struct params *params, real *block, uint64_t seed);
 
 #endif

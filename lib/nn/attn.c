@@ -1,9 +1,10 @@
 /*
- * attn.c: scaled dot-product attention with several heads (Vaswani et al. 2017, section 3.2), for each
- * segment and head
- *     P = softmax(scale * Q K^T + mask)     O = P V
+ * attn.c: attention with several heads (Vaswani et al. 2017, section 3.2), for each segment and head
+ *     P = softmax(scale * Q K^T + B + mask)     O = P V
  * and back, with D = dropout's mask / (1 - p):
  *     dV = (P D)^T dO    dP = (dO V^T) D    dS = scale * P (dP - rowsum(dP P))    dQ = dS K    dK = dS^T Q
+ *     dB = dS / scale
+ * An additive score is score_h . tanh(q + k) in place of scale * q . k.
  * The products are the kernels' own, whose results for a row depend on nothing but the row: so a decoding
  * step gives the same bits as the whole target at once. Sentence by sentence the matrices are small and stay
  * in the first cache.
@@ -25,10 +26,159 @@ size_t attn_weights_size(const struct attn_segment *segments, int n_segments, in
     return size;
 }
 
-/* Keys that query i of a segment sees: the first so many. */
-static int visible(const struct attn_segment *s, int i)
+struct range { /* of keys: from .. to - 1 */
+    int from, to;
+};
+
+/* Keys that query i of a segment sees. */
+static struct range visible(const struct attn_segment *s, const struct attn *attn, int i)
 {
-    return s->causal ? i + s->n_k - s->n_q + 1 : s->n_k;
+    int own = i + s->n_k - s->n_q; /* the query's own key, in self-attention */
+    struct range seen = { 0, s->causal ? own + 1 : s->n_k };
+    if (attn->window > 0) {
+        seen.from = own > attn->window ? own - attn->window : 0;
+        seen.to = seen.to - own > attn->window + 1 ? own + attn->window + 1 : seen.to;
+    }
+    return seen;
+}
+
+/* Where the biases of query i of a segment stand in attn->bias: that for key 0, and the next ones behind it. */
+static size_t bias_at(const struct attn *attn, int head, const struct attn_segment *s, int i)
+{
+    int key = i + s->n_k - s->n_q; /* of the query itself */
+    return (size_t)head * (2 * (size_t)attn->bias_reach + 1) + (size_t)(attn->bias_reach - key);
+}
+
+static void clear_unseen(real *row, struct range seen, int n_k)
+{
+    memset(row, 0, sizeof(real) * (size_t)seen.from);
+    memset(row + seen.to, 0, sizeof(real) * (size_t)(n_k - seen.to));
+}
+
+/* Scores of one head to weights, [n_q, n_k], in place. */
+static void weigh(real *p, int head, const struct attn_segment *s, const struct attn *attn,
+                  const struct run *run)
+{
+    const struct kern *kern = run->kern;
+    for (int i = 0; i < s->n_q; i++, p += s->n_k) {
+        struct range seen = visible(s, attn, i);
+        int n = seen.to - seen.from;
+        if (attn->bias) {
+            kern->scale(p + seen.from, attn->scale, (size_t)n);
+            kern->add(p + seen.from, attn->bias + bias_at(attn, head, s, i) + seen.from, (size_t)n);
+        }
+        kern->softmax(p + seen.from, n, attn->bias ? 1 : attn->scale);
+        clear_unseen(p, seen, s->n_k);
+    }
+}
+
+/* Back, from the gradient of the weights p to that of the scores, in place of ds. */
+static void weigh_backward(real *ds, const real *p, int head, const struct attn_segment *s,
+                           const struct attn *attn, const struct run *run)
+{
+    const struct kern *kern = run->kern;
+    for (int i = 0; i < s->n_q; i++, ds += s->n_k, p += s->n_k) {
+        struct range seen = visible(s, attn, i);
+        int n = seen.to - seen.from;
+        kern->softmax_backward(ds + seen.from, p + seen.from, n, attn->dbias ? 1 : attn->scale);
+        if (attn->dbias) {
+            kern->add(attn->dbias + bias_at(attn, head, s, i) + seen.from, ds + seen.from, (size_t)n);
+            kern->scale(ds + seen.from, attn->scale, (size_t)n);
+        }
+        clear_unseen(ds, seen, s->n_k);
+    }
+}
+
+static const real *at_row(const real *x, int ldx, int row)
+{
+    return x + (size_t)row * (size_t)ldx;
+}
+
+/* One head's keys [K, n_k] and values [n_k, K], end to end: products then read few and near cache lines, which
+ * rows that are a power of two apart do not allow. */
+static void pack_head(real *packed, const real *k, int ldk, const real *v, int ldv, int n_k, int dim,
+                      const struct kern *kern)
+{
+    kern->transpose(packed, n_k, k, ldk, NULL, n_k, dim);
+    packed += (size_t)n_k * dim;
+    for (int j = 0; j < n_k; j++)
+        memcpy(packed + (size_t)j * dim, v + (size_t)j * ldv, sizeof(real) * (size_t)dim);
+}
+
+void attn_pack(real *packed, const real *k, int ldk, const real *v, int ldv,
+               const struct attn_segment *segments, int n_segments, const struct attn *attn,
+               const struct run *run)
+{
+    int dim = attn->dim, heads = attn->heads / attn->share;
+    for (int g = 0; g < n_segments; g++) {
+        const struct attn_segment *s = &segments[g];
+        size_t size = 2 * (size_t)s->n_k * dim;
+        real *to = packed + 2 * (size_t)s->k_start * heads * dim;
+        for (int h = 0; h < heads; h++, to += size)
+            pack_head(to, at_row(k, ldk, s->k_start) + h * dim, ldk, at_row(v, ldv, s->k_start) + h * dim,
+                      ldv, s->n_k, dim, run->kern);
+    }
+}
+
+struct head { /* one head's keys and values as the products read them, of the n last keys of a segment */
+    const real *kt; /* [K, n] */
+    int ldkt, n;
+    const real *v; /* [n, K], or all rows, of which v_rows names n */
+    int ldv;
+    const int *v_rows;
+};
+
+/* Head number h of keys and values without the keys before `first`: where it is packed, else from k and v by way of
+ * own [2 n K]. */
+static struct head open_head(real *own, const real *packed, int h, int first, const real *k, int ldk,
+                             const real *v, int ldv, const struct attn_segment *s, const struct attn *attn,
+                             const struct kern *kern)
+{
+    int dim = attn->dim, n = s->n_k - first;
+    struct head head = { .kt = own, .ldkt = n, .n = n, .ldv = dim };
+    if (packed) {
+        size_t start = (size_t)s->k_start * (attn->heads / attn->share) + (size_t)s->n_k * h;
+        head.kt = packed + 2 * start * dim + first;
+        head.ldkt = s->n_k;
+        head.v = packed + (2 * start + s->n_k + first) * dim;
+    } else if (s->k_rows) {
+        head.v_rows = s->k_rows + first;
+        head.v = v + h * dim;
+        head.ldv = ldv;
+        kern->transpose(own, n, k + h * dim, ldk, head.v_rows, n, dim);
+    } else {
+        head.v = own + (size_t)n * dim;
+        pack_head(own, at_row(k, ldk, s->k_start + first) + h * dim, ldk,
+                  at_row(v, ldv, s->k_start + first) + h * dim, ldv, n, dim, kern);
+    }
+    return head;
+}
+
+/* Scores [n_q, n], n_k apart, of query head h with the keys. */
+static void score(real *y, const real *q, int ldq, const struct head *keys, int h,
+                  const struct attn_segment *s, const struct attn *attn, const struct run *run)
+{
+    int dim = attn->dim;
+    q += (size_t)s->q_start * ldq + h * dim;
+    if (!attn->score) {
+        run->kern->gemm(y, s->n_k, q, ldq, 1, keys->kt, keys->ldkt, s->n_q, keys->n, dim, false);
+        return;
+    }
+    for (int i = 0; i < s->n_q; i++)
+        run->kern->additive(y + (size_t)i * s->n_k, q + (size_t)i * ldq, keys->kt, keys->ldkt,
+                            attn->score + h * dim, keys->n, dim);
+}
+
+/* O [n_q, K] = P V of one head; p [n_q, n], n_k apart. */
+static void mix_values(real *out, int ldo, const real *p, const struct head *values,
+                       const struct attn_segment *s, int dim, const struct kern *kern)
+{
+    if (values->v_rows)
+        for (int i = 0; i < s->n_q; i++)
+            kern->mix(out + (size_t)i * ldo, p + (size_t)i * s->n_k, values->v, values->ldv, values->v_rows,
+                      values->n, dim);
+    else
+        kern->gemm(out, ldo, p, s->n_k, 1, values->v, values->ldv, s->n_q, dim, values->n, false);
 }
 
 static void show_weights(const real *p, int head, const struct attn_segment *s, const struct attn *attn,
@@ -51,47 +201,6 @@ static void drop_weights(real *y, const real *p, int head, const struct attn_seg
                            attn->dropout);
 }
 
-/* One head's keys [K, n_k] and values [n_k, K], end to end: products then read few and near cache lines, which
- * rows that are a power of two apart do not allow. */
-static void pack_head(real *packed, const real *k, int ldk, const real *v, int ldv, int n_k, int dim,
-                      const struct kern *kern)
-{
-    kern->transpose(packed, n_k, k, ldk, NULL, n_k, dim);
-    packed += (size_t)n_k * dim;
-    for (int j = 0; j < n_k; j++)
-        memcpy(packed + (size_t)j * dim, v + (size_t)j * ldv, sizeof(real) * (size_t)dim);
-}
-
-static const real *at_row(const real *x, int ldx, int row)
-{
-    return x + (size_t)row * (size_t)ldx;
-}
-
-void attn_pack(real *packed, const real *k, int ldk, const real *v, int ldv,
-               const struct attn_segment *segments, int n_segments, const struct attn *attn,
-               const struct run *run)
-{
-    for (int g = 0; g < n_segments; g++) {
-        const struct attn_segment *s = &segments[g];
-        size_t size = 2 * (size_t)s->n_k * attn->dim;
-        real *to = packed + 2 * (size_t)s->k_start * attn->heads * attn->dim;
-        for (int h = 0; h < attn->heads; h++, to += size)
-            pack_head(to, at_row(k, ldk, s->k_start) + h * attn->dim, ldk,
-                      at_row(v, ldv, s->k_start) + h * attn->dim, ldv, s->n_k, attn->dim, run->kern);
-    }
-}
-
-/* O [n_q, K] = P V of one head; values: packed [n_k, K], or all rows, of which the segment names its own. */
-static void mix_values(real *out, int ldo, const real *p, const real *values, int ldv,
-                       const struct attn_segment *s, int dim, const struct kern *kern)
-{
-    if (s->k_rows)
-        for (int i = 0; i < s->n_q; i++)
-            kern->mix(out + (size_t)i * ldo, p + (size_t)i * s->n_k, values, ldv, s->k_rows, s->n_k, dim);
-    else
-        kern->gemm(out, ldo, p, s->n_k, 1, values, dim, s->n_q, dim, s->n_k, false);
-}
-
 void attn_forward(real *out, real *weights, const real *q, int ldq, const real *k, int ldk, const real *v,
                   int ldv, const real *packed, const struct attn_segment *segments, int n_segments,
                   const struct attn *attn, const uint64_t *keys, const struct run *run)
@@ -102,32 +211,17 @@ void attn_forward(real *out, real *weights, const real *q, int ldq, const real *
     for (int g = 0; g < n_segments; g++) {
         const struct attn_segment *s = &segments[g];
         size_t area = (size_t)s->n_q * (size_t)s->n_k, mark = arena_mark(run->arena);
-        size_t keys_size = (size_t)s->n_k * dim;
-        real *own = packed ? NULL : ARENA_TAKE(run->arena, real, 2 * keys_size);
+        int first = visible(s, attn, 0).from; /* none of the queries sees keys before */
+        real *own = packed ? NULL : ARENA_TAKE(run->arena, real, 2 * (size_t)(s->n_k - first) * dim);
         real *scratch = ARENA_TAKE(run->arena, real, area);
         real *dropped = drop ? ARENA_TAKE(run->arena, real, area) : NULL;
+        struct head head = { 0 };
         for (int h = 0; h < attn->heads; h++) {
             real *p = weights ? weights : scratch;
-            const real *kt = own, *values;
-            if (packed) {
-                kt = packed + 2 * ((size_t)s->k_start * d + h * keys_size);
-                values = kt + keys_size;
-            } else if (s->k_rows) {
-                kern->transpose(own, s->n_k, k + h * dim, ldk, s->k_rows, s->n_k, dim);
-                values = v + h * dim;
-            } else {
-                values = own + keys_size;
-                pack_head(own, at_row(k, ldk, s->k_start) + h * dim, ldk,
-                          at_row(v, ldv, s->k_start) + h * dim, ldv, s->n_k, dim, kern);
-            }
-            kern->gemm(p, s->n_k, q + (size_t)s->q_start * ldq + h * dim, ldq, 1, kt, s->n_k, s->n_q, s->n_k,
-                       dim, false);
-            for (int i = 0; i < s->n_q; i++) {
-                real *row = p + (size_t)i * s->n_k;
-                int seen = visible(s, i);
-                kern->softmax(row, seen, attn->scale);
-                memset(row + seen, 0, sizeof(real) * (size_t)(s->n_k - seen));
-            }
+            if (h % attn->share == 0)
+                head = open_head(own, packed, h / attn->share, first, k, ldk, v, ldv, s, attn, kern);
+            score(p + first, q, ldq, &head, h, s, attn, run);
+            weigh(p, h, s, attn, run);
             show_weights(p, h, s, attn, run);
             if (weights)
                 weights += area;
@@ -135,11 +229,38 @@ void attn_forward(real *out, real *weights, const real *q, int ldq, const real *
                 drop_weights(dropped, p, h, s, attn, keys, run);
                 p = dropped;
             }
-            mix_values(out + (size_t)s->q_start * d + h * dim, d, p, values, ldv, s, dim, kern);
-            profile_product(run->profile, s->n_q, s->n_k, 2.0 * dim);
+            mix_values(out + (size_t)s->q_start * d + h * dim, d, p + first, &head, s, dim, kern);
+            profile_product(run->profile, s->n_q, head.n, 2.0 * dim);
         }
         arena_reset(run->arena, mark);
     }
+}
+
+/* score's way back for the scores' gradient ds [n_q, n_k]: dq is overwritten, dk added to. The two and q and k begin
+ * with the segment's first row and the head's first column. */
+static void score_backward(real *dq, int lddq, real *dk, int lddk, const real *ds, const real *q, int ldq,
+                           const real *k, int ldk, int head, const struct attn_segment *s,
+                           const struct attn *attn, const struct run *run)
+{
+    const struct kern *kern = run->kern;
+    int dim = attn->dim, n_q = s->n_q, n_k = s->n_k;
+    if (!attn->score) { /* S = Q K^T */
+        kern->gemm(dq, lddq, ds, n_k, 1, k, ldk, n_q, dim, n_k, false);
+        kern->gemm(dk, lddk, ds, 1, n_k, q, ldq, n_k, dim, n_q, true);
+        return;
+    }
+    size_t mark = arena_mark(run->arena), size = (size_t)n_k * dim;
+    real *kt = ARENA_TAKE(run->arena, real, size), *dkt = ARENA_TAKE(run->arena, real, size);
+    real *rows = ARENA_TAKE(run->arena, real, size);
+    kern->transpose(kt, n_k, k, ldk, NULL, n_k, dim);
+    memset(dkt, 0, sizeof(real) * size);
+    for (int i = 0; i < n_q; i++) /* s_ij = score . tanh(q_i + k_j) */
+        kern->additive_backward(dq + (size_t)i * lddq, dkt, attn->dscore + head * dim, ds + (size_t)i * n_k,
+                                q + (size_t)i * ldq, kt, n_k, attn->score + head * dim, n_k, dim);
+    kern->transpose(rows, dim, dkt, n_k, NULL, dim, n_k);
+    for (int j = 0; j < n_k; j++)
+        kern->add(dk + (size_t)j * lddk, rows + (size_t)j * dim, (size_t)dim);
+    arena_reset(run->arena, mark);
 }
 
 void attn_backward(real *dq, int lddq, real *dk, int lddk, real *dv, int lddv, const real *dout,
@@ -159,32 +280,24 @@ void attn_backward(real *dq, int lddq, real *dk, int lddk, real *dv, int lddv, c
         real *ds = ARENA_TAKE(run->arena, real, area);
         real *dropped = drop ? ARENA_TAKE(run->arena, real, area) : NULL;
         for (int h = 0; h < attn->heads; h++, weights += area) {
-            const real *up = dout + (size_t)s->q_start * d + h * dim;
-            const real *q_rows = q + (size_t)s->q_start * ldq + h * dim,
-                       *k_rows = k + (size_t)s->k_start * ldk + h * dim;
-            const real *p = weights;
+            const real *up = dout + (size_t)s->q_start * d + h * dim, *p = weights;
+            int kv = h / attn->share * dim;
             if (drop) {
                 drop_weights(dropped, p, h, s, attn, keys, run);
                 p = dropped;
             }
             /* O = (P D) V */
-            kern->gemm(dv + (size_t)s->k_start * lddv + h * dim, lddv, p, 1, n_k, up, d, n_k, dim, n_q, true);
-            kern->transpose(vt, n_k, v + (size_t)s->k_start * ldv + h * dim, ldv, NULL, n_k, dim);
+            kern->gemm(dv + (size_t)s->k_start * lddv + kv, lddv, p, 1, n_k, up, d, n_k, dim, n_q, true);
+            kern->transpose(vt, n_k, v + (size_t)s->k_start * ldv + kv, ldv, NULL, n_k, dim);
             kern->gemm(ds, n_k, up, d, 1, vt, n_k, n_q, n_k, dim, false);
             if (drop)
                 drop_weights(ds, ds, h, s, attn, keys, run);
-            /* P = softmax(scale * S) */
-            for (int i = 0; i < n_q; i++) {
-                real *row = ds + (size_t)i * n_k;
-                int seen = visible(s, i);
-                kern->softmax_backward(row, weights + (size_t)i * n_k, seen, attn->scale);
-                memset(row + seen, 0, sizeof(real) * (size_t)(n_k - seen));
-            }
-            /* S = Q K^T */
-            kern->gemm(dq + (size_t)s->q_start * lddq + h * dim, lddq, ds, n_k, 1, k_rows, ldk, n_q, dim, n_k,
-                       false);
-            kern->gemm(dk + (size_t)s->k_start * lddk + h * dim, lddk, ds, 1, n_k, q_rows, ldq, n_k, dim, n_q,
-                       true);
+            /* P = softmax(scale * S + B) */
+            weigh_backward(ds, weights, h, s, attn, run);
+            score_backward(dq + (size_t)s->q_start * lddq + h * dim, lddq,
+                           dk + (size_t)s->k_start * lddk + kv, lddk, ds,
+                           q + (size_t)s->q_start * ldq + h * dim, ldq, k + (size_t)s->k_start * ldk + kv,
+                           ldk, h, s, attn, run);
             profile_product(run->profile, n_q, n_k, 4.0 * dim);
         }
         arena_reset(run->arena, mark);

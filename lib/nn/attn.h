@@ -1,9 +1,11 @@
 /*
  * attn.h: scaled dot-product attention with several heads (Vaswani et al. 2017, section 3.2):
- *     out_h = softmax(scale * q_h k_h^T + mask) v_h
+ *     out_h = softmax(scale * q_h k_h^T + bias_h + mask) v_h
+ * or additive (Bahdanau et al. 2015), with scores score_h . tanh(q_h + k_h) for each query and key.
  * One call serves the encoder, the causal decoder, cross-attention and a decoding step against a cache: the
  * caller lists segments, each saying which query rows look at which key rows. Rows hold the heads side by
- * side, K columns each.
+ * side, K columns each; those of keys and values may have fewer heads, each of them for `share` heads of queries
+ * (Ainslie et al. 2023).
  */
 #ifndef TFM_NN_ATTN_H
 #define TFM_NN_ATTN_H
@@ -19,12 +21,20 @@ struct attn_segment {
 
 struct attn {
     int heads, dim;     /* H and K = D / H */
+    int share;          /* heads of queries to one of keys and values: divides H */
+    int window;         /* self-attention: a query sees so many keys to each side; 0: all */
     real scale;         /* usually 1 / sqrt(K) */
+    const real *score;  /* additive: [H, K]; else NULL */
+    real *dscore;       /* attn_backward adds its gradient here */
     real dropout;       /* of the weights */
     int place;          /* for dropout keys */
     const char *prefix; /* for the tap: "encoder.layers" ... */
     int layer;
     const char *name; /* ... and "self_attn" or "encoder_attn" */
+    const real *bias; /* self-attention: added to scores, by head and by the distance from query to key: [H, 2
+                             bias_reach + 1], from -bias_reach on; NULL: none */
+    real *dbias;      /* attn_backward adds the bias's gradient here; NULL: it is not wanted */
+    int bias_reach;
 };
 
 /* Reals needed to keep all attention weights of the segments: for each segment and head [n_q, n_k], end to
@@ -32,7 +42,8 @@ struct attn {
 size_t attn_weights_size(const struct attn_segment *segments, int n_segments, int heads);
 
 /* Keys and values of every segment as the products want them, once for many calls: those of a segment are, for
- * each head, [K, n_k] and [n_k, K], from packed + 2 * k_start * H*K on. No segment may name its rows. */
+ * each of the G = H / share heads that they have, [K, n_k] and [n_k, K], from packed + 2 * k_start * G*K on. No
+ * segment may name its rows. */
 void attn_pack(real *packed, const real *k, int ldk, const real *v, int ldv,
                const struct attn_segment *segments, int n_segments, const struct attn *attn,
                const struct run *run);

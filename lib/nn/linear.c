@@ -65,15 +65,22 @@ size_t linear_scratch(int in)
     return BLOCK8 * (int8_stride(in) + sizeof(real)) + 128;
 }
 
+void linear_backward_input(real *dx, bool add_dx, const real *dy, const struct linear *l, int n,
+                           const struct run *run)
+{
+    gemm(dx, l->in, dy, l->out, 0, l->w, l->in, 0, n, l->in, l->out, add_dx ? 1 : 0);
+    profile_product(run->profile, n, l->in, l->out);
+}
+
 void linear_backward(real *dx, bool add_dx, real *dw, real *db, const real *dy, const real *x,
                      const struct linear *l, int n, const struct run *run)
 {
     if (dx)
-        gemm(dx, l->in, dy, l->out, 0, l->w, l->in, 0, n, l->in, l->out, add_dx ? 1 : 0);
+        linear_backward_input(dx, add_dx, dy, l, n, run);
     gemm(dw, l->in, dy, l->out, 1, x, l->in, 0, l->out, l->in, n, 1);
     if (db)
         run->kern->bias_backward(db, dy, n, l->out);
-    profile_product(run->profile, n, l->in, dx ? 2.0 * l->out : l->out);
+    profile_product(run->profile, n, l->in, l->out);
 }
 
 void linear_row(real *row, const struct linear *l, int out)

@@ -18,6 +18,8 @@ struct linear {
     real in_scale;         /* int8: the scale of x, known beforehand; 0: max|x| / 127, row by row */
 };
 
+typedef void linear_visit(struct linear *l, void *arg);
+
 /* y [n, out] = x [n, in] w^T + b */
 void linear_forward(real *y, const real *x, const struct linear *l, int n, const struct run *run);
 /* y = act(x w^T + b) */
@@ -35,6 +37,9 @@ void linear_select(struct linear *chosen, const struct linear *l, const int *row
  * sum of dy. */
 void linear_backward(real *dx, bool add_dx, real *dw, real *db, const real *dy, const real *x,
                      const struct linear *l, int n, const struct run *run);
+/* Its dx alone, for steps whose dw is summed over all of them at once. */
+void linear_backward_input(real *dx, bool add_dx, const real *dy, const struct linear *l, int n,
+                           const struct run *run);
 
 /* One row of w, wherever it lies: row [in]. */
 void linear_row(real *row, const struct linear *l, int out);

@@ -80,6 +80,15 @@ struct kern {
     void (*gate_backward)(real *df, real *da, real *db, const real *dy, const real *f, const real *a,
                           const real *b, int n);
 
+    void (*gate_tanh)(real *y, const real *x, size_t n);           /* y = tanh(x); x may be y */
+    void (*gate_tanh_backward)(real *dx, const real *y, size_t n); /* dx *= 1 - y^2 */
+    /* Scores of a query q [d] with n keys that lie transposed, kt [d, n] (row stride ldk): y_j = sum over c of v_c
+     * tanh(q_c + kt_cj). */
+    void (*additive)(real *y, const real *q, const real *kt, int ldk, const real *v, int n, int d);
+    /* dq overwritten, dkt (of kt's shape and stride) and dv +=. */
+    void (*additive_backward)(real *dq, real *dkt, real *dv, const real *dy, const real *q, const real *kt,
+                              int ldk, const real *v, int n, int d);
+
     /* y = keep(j) ? x / (1 - p) : 0, keep decided by rng_at(key, j); for one row. x may be y. */
     void (*dropout)(real *y, const real *x, int n, uint32_t key, real p);
 

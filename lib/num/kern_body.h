@@ -500,6 +500,8 @@ static void body_adam(real *w, real *m, real *v, const real *g, size_t n, real g
     }
 }
 
+#include "num/kern_gates.h"
+#include "num/kern_additive.h"
 #include "num/kern_int8.h"
 
 const struct kern KERN_TABLE = {
@@ -526,6 +528,10 @@ const struct kern KERN_TABLE = {
     .sigmoid_backward = body_sigmoid_backward,
     .gate = body_gate,
     .gate_backward = body_gate_backward,
+    .gate_tanh = body_gate_tanh,
+    .gate_tanh_backward = body_gate_tanh_backward,
+    .additive = body_additive,
+    .additive_backward = body_additive_backward,
     .dropout = body_dropout,
     .adam = body_adam,
     .quantise = body_quantise,

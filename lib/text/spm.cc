@@ -506,24 +506,44 @@ enum tfm_status spm_encode(const struct spm *spm, const char *text, size_t len, 
                          [&](std::string_view stretch) { return encode_stretch(spm, stretch, ids, err); });
 }
 
-enum tfm_status spm_surface(const struct spm *spm, const char *text, size_t len, size_t first, size_t n,
-                            struct str *out, struct tfm_error *err)
+/* Calls f(piece) for each piece of a text; of an unknown one it is the characters. */
+template <typename F>
+static enum tfm_status for_pieces(const struct spm *spm, const char *text, size_t len, struct tfm_error *err, F f)
 {
-    size_t before = 0; /* pieces of earlier stretches */
     return for_stretches(text, len, err, [&](std::string_view stretch) {
-        std::vector<std::string> pieces; /* of an unknown piece, the characters */
+        std::vector<std::string> pieces;
         sentencepiece::util::Status status = spm->processor.Encode(stretch, &pieces);
         if (!status.ok())
             return err_set(err, TFM_EFORMAT, "SentencePiece cannot split a line: %s", reason_of(status).c_str());
-        for (std::string &piece : pieces) {
-            size_t at = before++, space;
-            if (at < first || at - first >= n)
-                continue;
-            while ((space = piece.find(WORD_START)) != std::string::npos)
-                piece.erase(space, sizeof(WORD_START) - 1);
-            TRY(str_add(out, piece.data(), piece.size(), err));
-        }
+        for (std::string &piece : pieces)
+            TRY(f(piece));
         return TFM_OK;
+    });
+}
+
+enum tfm_status spm_surface(const struct spm *spm, const char *text, size_t len, size_t first, size_t n,
+                            struct str *out, struct tfm_error *err)
+{
+    size_t before = 0;
+    return for_pieces(spm, text, len, err, [&](std::string &piece) {
+        size_t at = before++, space;
+        if (at < first || at - first >= n)
+            return TFM_OK;
+        while ((space = piece.find(WORD_START)) != std::string::npos)
+            piece.erase(space, sizeof(WORD_START) - 1);
+        return str_add(out, piece.data(), piece.size(), err);
+    });
+}
+
+enum tfm_status spm_plain(const struct spm *spm, const char *text, size_t len, struct str *out, struct ints *ends,
+                          struct tfm_error *err)
+{
+    return for_pieces(spm, text, len, err, [&](std::string &piece) {
+        for (size_t space; (space = piece.find(WORD_START)) != std::string::npos;)
+            piece.replace(space, sizeof(WORD_START) - 1, " ");
+        TRY(str_add(out, piece.data(), piece.size(), err));
+        int end = (int)out->len;
+        return ints_add(ends, &end, 1, err);
     });
 }
 

@@ -5,7 +5,8 @@
  * tables made from Unicode 15: zero columns for the general categories Mn, Me and Cf (but the soft hyphen
  * and the Arabic, Syriac and Kaithi signs that span digits are seen) and for the Hangul vowels and finals
  * that join the consonant before them; two columns where East_Asian_Width is W or F. Ranges run on over up
- * to 127 unassigned code points between two of a kind.
+ * to 127 unassigned code points between two of a kind. What ends words and what is a capital is told by
+ * ranges that were written by hand for the same tables.
  */
 #include "text/utf8.h"
 
@@ -121,6 +122,18 @@ static const struct range double_width[] = {
     { 0x1f947, 0x1f9ff }, { 0x1fa70, 0x1faf8 }, { 0x20000, 0x3fffd },
 };
 
+/* What stands between words without a space: punctuation, symbols, and letters of scripts without spaces or,
+ * as Korean, with endings written to their words. */
+static const struct range unjoined[] = {
+    { 0x0080, 0x00a9 }, { 0x00ab, 0x00b4 }, { 0x00b6, 0x00b9 }, { 0x00bb, 0x00bf },   { 0x00d7, 0x00d7 },
+    { 0x00f7, 0x00f7 }, { 0x0589, 0x058a }, { 0x05be, 0x05be }, { 0x060c, 0x060d },   { 0x061b, 0x061f },
+    { 0x066a, 0x066d }, { 0x06d4, 0x06d4 }, { 0x0964, 0x0965 }, { 0x0e00, 0x0eff },   { 0x1000, 0x109f },
+    { 0x1100, 0x11ff }, { 0x1361, 0x1368 }, { 0x1680, 0x1680 }, { 0x1780, 0x17ff },   { 0x2000, 0x200a },
+    { 0x200e, 0x206f }, { 0x20a0, 0x20cf }, { 0x2190, 0x2bff }, { 0x2e00, 0x2fff },   { 0x3000, 0xa4cf },
+    { 0xac00, 0xd7ff }, { 0xe000, 0xfaff }, { 0xfe10, 0xfe19 }, { 0xfe30, 0xfe6f },   { 0xfeff, 0xff0f },
+    { 0xff1a, 0xff20 }, { 0xff3b, 0xff40 }, { 0xff5b, 0xffff }, { 0x1f000, 0x1faff }, { 0x20000, 0x3fffd },
+};
+
 /* Length of the character or malformed part at text; n > 0. */
 static int scan(const char *text, size_t n, uint32_t *cp, bool *well_formed)
 {
@@ -233,6 +246,55 @@ static bool is_in(const struct range *ranges, size_t n, uint32_t cp)
             high = mid;
     }
     return low < n && cp >= ranges[low].first;
+}
+
+bool utf8_is_joined(uint32_t cp)
+{
+    if (cp < 0x80)
+        return (cp >= '0' && cp <= '9') || (cp >= 'A' && cp <= 'Z') || (cp >= 'a' && cp <= 'z') || cp == '_';
+    return !is_in(unjoined, sizeof(unjoined) / sizeof(*unjoined), cp);
+}
+
+uint32_t utf8_lower(uint32_t cp)
+{
+    static const struct {
+        uint32_t first, last;
+        int add; /* 0: capitals have even numbers, and their small letters follow; 1: odd ones */
+    } capitals[] = {
+        { 'A', 'Z', 32 },      { 0xc0, 0xd6, 32 },
+        { 0xd8, 0xde, 32 },    { 0x100, 0x12f, 0 },
+        { 0x132, 0x137, 0 },   { 0x139, 0x148, 1 },
+        { 0x14a, 0x177, 0 },   { 0x178, 0x178, 0xff - 0x178 },
+        { 0x179, 0x17e, 1 },   { 0x1cd, 0x1dc, 1 },
+        { 0x1de, 0x1ef, 0 },   { 0x1f8, 0x21f, 0 },
+        { 0x222, 0x233, 0 },   { 0x386, 0x386, 38 },
+        { 0x388, 0x38a, 37 },  { 0x38c, 0x38c, 64 },
+        { 0x38e, 0x38f, 63 },  { 0x391, 0x3a1, 32 },
+        { 0x3a3, 0x3ab, 32 },  { 0x400, 0x40f, 80 },
+        { 0x410, 0x42f, 32 },  { 0x460, 0x481, 0 },
+        { 0x48a, 0x4bf, 0 },   { 0x4c1, 0x4ce, 1 },
+        { 0x4d0, 0x52f, 0 },   { 0x531, 0x556, 48 },
+        { 0x1e00, 0x1e95, 0 }, { 0x1e9e, 0x1e9e, 0xdf - 0x1e9e },
+        { 0x1ea0, 0x1eff, 0 }, { 0xff21, 0xff3a, 32 },
+    };
+    for (size_t i = 0; i < sizeof(capitals) / sizeof(*capitals); i++) {
+        if (cp < capitals[i].first || cp > capitals[i].last)
+            continue;
+        if (capitals[i].add > 1 || capitals[i].add < 0)
+            return cp + (uint32_t)capitals[i].add;
+        return cp + (cp % 2 == (uint32_t)capitals[i].add);
+    }
+    return cp;
+}
+
+enum tfm_status utf8_add(struct str *out, uint32_t cp, struct tfm_error *err)
+{
+    char bytes[4];
+    int n = cp < 0x80 ? 1 : cp < 0x800 ? 2 : cp < 0x10000 ? 3 : 4;
+    for (int i = n - 1; i > 0; i--, cp >>= 6)
+        bytes[i] = (char)(0x80 | (cp & 0x3f));
+    bytes[0] = (char)(n == 1 ? cp : (0xf00u >> n & 0xff) | cp);
+    return str_add(out, bytes, (size_t)n, err);
 }
 
 static int columns(uint32_t cp)

@@ -30,6 +30,11 @@ const char *train_options_metric(enum metric metric)
     return metric_names[metric];
 }
 
+const char *train_options_arch(enum tfm_arch arch)
+{
+    return arch == TFM_ARCH_RNN ? "rnn" : "transformer";
+}
+
 void tfm_train_options_init(struct tfm_train_options *options)
 {
     *options = (struct tfm_train_options){
@@ -40,7 +45,12 @@ void tfm_train_options_init(struct tfm_train_options *options)
         .preset = "tiny",
         .norm_position = TFM_NORM_PRESET,
         .dec_cell = TFM_CELL_PRESET,
+        .arch = TFM_ARCH_TRANSFORMER,
+        .rnn_cell = TFM_RNN_GRU,
+        .rnn_attention = TFM_RNN_ADDITIVE,
         .tie = TFM_TIE_ALL,
+        .positions = TFM_POSITIONS_HALVES,
+        .max_positions = 512,
         .dropout = -1,
         .attention_dropout = -1,
         .activation_dropout = -1,
@@ -142,6 +152,8 @@ static enum tfm_status check_numbers(const struct tfm_train_options *o, struct t
         double value, min, max;
     } limits[] = {
         { "--vocab-size", o->vocab_size, 16, 1000000 },
+        { "--attention-window", o->attention_window, 0, 1000000 },
+        { "--max-positions", o->max_positions, 1, 65536 },
         { "--max-length", o->max_length, 1, 10000 },
         { "--max-length-ratio", o->max_length_ratio, 0, 10000 },
         { "--shuffle-window", o->shuffle_window, 1, 100000000 },
@@ -211,10 +223,42 @@ static void resolve_end(struct tfm_train_options *o)
         o->after = (struct tfm_interval){ has_valid && o->early_stopping > 0 ? 0 : 20, TFM_EPOCHS };
 }
 
+/* Options of one architecture mean nothing to the other. */
+static enum tfm_status check_arch(const struct tfm_train_options *o, struct tfm_error *err)
+{
+    const struct {
+        const char *name;
+        bool is_given;
+        enum tfm_arch of;
+    } uses[] = {
+        { "--dim-ffn", o->dim_ffn != 0, TFM_ARCH_TRANSFORMER },
+        { "--heads", o->heads != 0, TFM_ARCH_TRANSFORMER },
+        { "--norm-position", o->norm_position != TFM_NORM_PRESET, TFM_ARCH_TRANSFORMER },
+        { "--dec-cell", o->dec_cell != TFM_CELL_PRESET, TFM_ARCH_TRANSFORMER },
+        { "--kv-heads", o->kv_heads != 0, TFM_ARCH_TRANSFORMER },
+        { "--attention", o->attention_function != TFM_ATTENTION_DOT, TFM_ARCH_TRANSFORMER },
+        { "--attention-scale", o->attention_scale != TFM_SCALE_SQRT, TFM_ARCH_TRANSFORMER },
+        { "--attention-window", o->attention_window != 0, TFM_ARCH_TRANSFORMER },
+        { "--positions", o->positions != TFM_POSITIONS_HALVES, TFM_ARCH_TRANSFORMER },
+        { "--norm", o->norm != TFM_LAYER_NORM, TFM_ARCH_TRANSFORMER },
+        { "--activation", o->activation != TFM_ACTIVATION_RELU, TFM_ARCH_TRANSFORMER },
+        { "--layer-drop", o->layer_drop != 0, TFM_ARCH_TRANSFORMER },
+        { "--rnn-cell", o->rnn_cell != TFM_RNN_GRU, TFM_ARCH_RNN },
+        { "--rnn-attention", o->rnn_attention != TFM_RNN_ADDITIVE, TFM_ARCH_RNN },
+    };
+    for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
+        if (uses[i].is_given && uses[i].of != o->arch)
+            return err_set(err, TFM_EINVAL, "%s is for --arch %s, and this is %s", uses[i].name,
+                           train_options_arch(uses[i].of), train_options_arch(o->arch));
+    }
+    return TFM_OK;
+}
+
 /* The sizes fit each other, as far as can be told before there is a vocabulary. */
 static enum tfm_status check_architecture(const struct tfm_train_options *o, struct tfm_error *err)
 {
     struct config c;
+    TRY(check_arch(o, err));
     train_options_config(&c, o);
     c.source_vocab_size = c.vocab_size = o->vocab_size;
     if (c.d_model % 2 != 0)
@@ -222,6 +266,9 @@ static enum tfm_status check_architecture(const struct tfm_train_options *o, str
     if (c.heads > 0 && c.d_model % c.heads != 0)
         return err_set(err, TFM_EINVAL, "--dim-model is %d, which --heads %d does not divide evenly",
                        c.d_model, c.heads);
+    if (o->kv_heads < 0 || o->kv_heads > c.heads || (o->kv_heads > 0 && c.heads % o->kv_heads != 0))
+        return err_set(err, TFM_EINVAL, "--kv-heads is %d; it can be a number that divides --heads %d, or 0",
+                       o->kv_heads, c.heads);
     if (config_check(&c, "the options", err) == TFM_OK)
         return TFM_OK;
     if (err != NULL)
@@ -235,9 +282,14 @@ enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct
     assert((unsigned)options->tie <= TFM_TIE_NONE);
     assert((unsigned)options->norm_position <= TFM_NORM_PRESET);
     assert((unsigned)options->dec_cell <= TFM_CELL_PRESET);
+    assert((unsigned)options->arch <= TFM_ARCH_RNN && (unsigned)options->rnn_cell <= TFM_RNN_LSTM);
+    assert((unsigned)options->rnn_attention <= TFM_RNN_GENERAL);
     assert((unsigned)options->norm <= TFM_RMS_NORM);
     assert((unsigned)options->activation <= TFM_ACTIVATION_GEGLU);
     assert((unsigned)options->init <= TFM_INIT_DEPTH_SCALED);
+    assert((unsigned)options->positions <= TFM_POSITIONS_NONE);
+    assert((unsigned)options->attention_function <= TFM_ATTENTION_ADDITIVE);
+    assert((unsigned)options->attention_scale <= TFM_SCALE_NONE);
     assert((unsigned)options->lr_decay <= TFM_DECAY_NONE);
     *resolved = *options;
     *metrics = (struct metric_list){ 0 };
@@ -316,4 +368,21 @@ void train_options_config(struct config *config, const struct tfm_train_options 
     config->init = options->init;
     config->encoder_layerdrop = config->decoder_layerdrop = options->layer_drop;
     config->tie = options->tie;
+    config->attention_function = options->attention_function;
+    config->attention_scale = options->attention_scale;
+    config->kv_heads = options->kv_heads < config->heads ? options->kv_heads : 0;
+    config->attention_window = options->attention_window;
+    config->positions = options->positions;
+    if (config->positions == TFM_POSITIONS_LEARNED)
+        config->max_positions = options->max_positions;
+    config->arch = options->arch;
+    if (config->arch != TFM_ARCH_RNN)
+        return;
+    config->rnn_cell = options->rnn_cell;
+    config->rnn_attention = options->rnn_attention;
+    config->heads = 1; /* and without what else makes up the Transformer's layers */
+    config->ffn_dim = config->d_model;
+    config->pre_norm = false;
+    config->decoder_cell = TFM_CELL_ATTENTION;
+    config->positions = TFM_POSITIONS_NONE;
 }

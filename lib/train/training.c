@@ -131,9 +131,7 @@ static enum tfm_status set_weights(struct training *t, struct tfm_error *err)
 
 static enum tfm_status list_settings(struct training *t, struct tfm_error *err)
 {
-    static const char *const ties[] = { "all", "target", "none" };
     const struct tfm_train_options *o = &t->options;
-    static const char *const cells[] = { "attention", "ssru" };
     static const char *const activations[] = { "relu", "gelu", "gelu-tanh", "swish", "swiglu", "geglu" };
     const struct config *c = &t->config;
     struct settings *s = &t->settings;
@@ -149,11 +147,21 @@ static enum tfm_status list_settings(struct training *t, struct tfm_error *err)
     state_set(s, "--dim-ffn", "%d", c->ffn_dim);
     state_set(s, "--heads", "%d", c->heads);
     state_set(s, "--norm-position", "%s", c->pre_norm ? "pre" : "post");
-    state_set(s, "--norm", "%s", c->norm == TFM_RMS_NORM ? "rms" : "layer");
+    state_set(s, "--norm", "%s", config_choice(c, "normalization"));
     state_set(s, "--activation", "%s", activations[c->activation]);
-    state_set(s, "--init", "%s", c->init == TFM_INIT_DEPTH_SCALED ? "depth-scaled" : "xavier");
-    state_set(s, "--dec-cell", "%s", cells[c->decoder_cell]);
-    state_set(s, "--tied-embeddings", "%s", ties[c->tie]);
+    state_set(s, "--init", "%s", config_choice(c, "initialization"));
+    state_set(s, "--dec-cell", "%s", config_choice(c, "decoder_cell"));
+    state_set(s, "--kv-heads", "%d", config_kv_heads(c));
+    state_set(s, "--attention", "%s", config_choice(c, "attention_function"));
+    state_set(s, "--attention-scale", "%s", config_choice(c, "attention_scale"));
+    state_set(s, "--attention-window", "%d", c->attention_window);
+    state_set(s, "--positions", "%s", config_choice(c, "positions"));
+    if (c->positions == TFM_POSITIONS_LEARNED)
+        state_set(s, "--max-positions", "%d", c->max_positions);
+    state_set(s, "--arch", "%s", train_options_arch(c->arch));
+    state_set(s, "--rnn-cell", "%s", config_choice(c, "rnn_cell"));
+    state_set(s, "--rnn-attention", "%s", config_choice(c, "rnn_attention"));
+    state_set(s, "--tied-embeddings", "%s", config_choice(c, "tie_embeddings"));
     state_set(s, "a corpus of", "%" PRIu64 " pairs (fingerprint %016" PRIx64 ")", windows_pairs(&t->windows),
               t->windows.fingerprint);
     return set_weights(t, err);

@@ -69,7 +69,7 @@ has "the length limit shows with --verbose" "$dir/err" "$dir/in: line 2: ended b
 has "the model shows with --verbose" "$dir/err" "model $model"
 run 0 "where the time went" translate --stats "$dir/in"
 has "lines, words, speed, time to start and memory show with --stats" "$dir/err" \
-    "2 lines, 10 words in [0-9.]* s on [0-9]* threads*: .* words/s; ready after 0[.][0-9]* s; [0-9.]* MiB at most"
+    "2 lines, 10 words in [0-9.]* s on [0-9]* threads*: .* words/s, products of [0-9.]* GFLOP/s; ready after 0[.][0-9]* s; [0-9.]* MiB at most"
 has "and the share of each part" "$dir/err" "text to pieces and back [0-9.]*%, .*feed-forward [0-9.]*%, .*search"
 
 # ---- the same result however it is made ----

@@ -126,5 +126,10 @@ has "a layer that is not there: what there is" "$dir/err" "it must be from 0 to 
 printf 'the dog sees \360\237\232\214.\n' >"$dir/in"
 run 0 "--replace-unk" translate --replace-unk "$dir/in"
 check "--replace-unk leaves no mark" sh -c "! grep -q '⁇' '$dir/out'"
+printf 'the dog sees \360\237\232\214.\t«\360\237\230\200» mein \360\237\230\200x\360\237\230\200\n' >"$dir/in"
+for options in --replace-unk --allow-unk --quiet; do
+    translate --force-decode $options "$dir/in" >"$dir/out"
+    has "$options leaves forced characters as they are" "$dir/out" '^«😀» mein 😀x😀'
+done
 
 finish

@@ -68,7 +68,19 @@ has "malformed UTF-8 in JSON: the line is named" "$dir/err" "$dir/bad: line 1, c
 
 wrong "a field of plain text" "option --field needs --input-format" translate --field 2
 wrong "a name for a column" "found 'x', expected the number of a column" translate --input-format tsv --field x
-wrong "columns and lists" "goes with none of --n-best" translate --input-format tsv --n-best
+wrong "columns and scores" "goes with none of --word-scores" translate --input-format tsv --word-scores
+
+# ---- lists ----
+
+cut -f 1 "$dir/odd" | translate --n-best 2 - |
+    awk -F ' \\|\\|\\| ' '{ print $2 ($1 < 2 ? "\t" $1 + 1 : "") }' >"$dir/expected"
+translate --input-format tsv --n-best 2 "$dir/odd" >"$dir/out"
+same "a line for each hypothesis, with all its columns" "$dir/out" "$dir/expected"
+printf '{"id": 7, "text": "the dog sees the house."}\n' >"$dir/one"
+translate --input-format jsonl --n-best 3 "$dir/one" >"$dir/out"
+is "an object for each hypothesis" "$(grep -c '^{"id": 7, "text": ".*"}$' "$dir/out")" 3
+is "the first is the best" "$(head -n 1 "$dir/out")" '{"id": 7, "text": "der Hund sieht das Haus."}'
+is "they differ" "$(sort -u "$dir/out" | wc -l)" 3
 
 # ---- compressed output ----
 

@@ -1,7 +1,8 @@
 /*
- * golden.h: holds the whole model to PyTorch in float64: activations, loss and gradients of small
- * models over a batch of three sentences. make_golden.py wrote the values; weights and batch come from the
- * same formulas on both sides. Included by golden_double_test.c (real is double) and golden_test.c (real is
+ * golden.h: holds the whole model to PyTorch in float64: activations, loss and gradients of small models,
+ * Transformers and recurrent networks, over a batch of three sentences, which PyTorch pads and masks where there
+ * is no padding here. make_golden.py wrote the values; weights and batch come from the same formulas on both
+ * sides. Included by golden_double_test.c (real is double) and golden_test.c (real is
  * float), which differ in the tolerance only: the largest error of a tensor may be `tolerance` times the
  * largest value of its kind.
  */
@@ -26,27 +27,74 @@ struct golden_case {
     enum tfm_cell cell;
     int n_source, start;
     bool full; /* the file holds whole gradients rather than their sums */
-    enum tfm_norm norm;
-    enum tfm_activation activation;
 };
 
 static const struct golden_case golden_cases[] = {
-    { "post_all", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true, TFM_LAYER_NORM, TFM_ACTIVATION_RELU },
-    { "pre_target", true, TFM_TIE_TARGET, TFM_CELL_ATTENTION, 11, 2, false, TFM_LAYER_NORM,
-      TFM_ACTIVATION_RELU },
-    { "post_none", false, TFM_TIE_NONE, TFM_CELL_ATTENTION, 11, 0, false, TFM_LAYER_NORM,
-      TFM_ACTIVATION_RELU },
-    { "post_ssru", false, TFM_TIE_ALL, TFM_CELL_SSRU, 13, 0, true, TFM_LAYER_NORM, TFM_ACTIVATION_RELU },
-    { "pre_ssru", true, TFM_TIE_TARGET, TFM_CELL_SSRU, 11, 2, false, TFM_LAYER_NORM, TFM_ACTIVATION_RELU },
-    { "post_rms_swiglu", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true, TFM_RMS_NORM,
-      TFM_ACTIVATION_SWIGLU },
-    { "pre_rms_geglu", true, TFM_TIE_TARGET, TFM_CELL_ATTENTION, 11, 2, false, TFM_RMS_NORM,
-      TFM_ACTIVATION_GEGLU },
-    { "pre_rms_swish", true, TFM_TIE_NONE, TFM_CELL_SSRU, 11, 0, false, TFM_RMS_NORM, TFM_ACTIVATION_SWISH },
-    { "post_gelu", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false, TFM_LAYER_NORM,
-      TFM_ACTIVATION_GELU },
-    { "pre_gelu_tanh", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false, TFM_LAYER_NORM,
-      TFM_ACTIVATION_GELU_TANH },
+    { "post_all", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true },
+    { "pre_target", true, TFM_TIE_TARGET, TFM_CELL_ATTENTION, 11, 2, false },
+    { "post_none", false, TFM_TIE_NONE, TFM_CELL_ATTENTION, 11, 0, false },
+    { "post_ssru", false, TFM_TIE_ALL, TFM_CELL_SSRU, 13, 0, true },
+    { "pre_ssru", true, TFM_TIE_TARGET, TFM_CELL_SSRU, 11, 2, false },
+    { "post_rms_swiglu", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true },
+    { "pre_rms_geglu", true, TFM_TIE_TARGET, TFM_CELL_ATTENTION, 11, 2, false },
+    { "pre_rms_swish", true, TFM_TIE_NONE, TFM_CELL_SSRU, 11, 0, false },
+    { "post_gelu", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false },
+    { "pre_gelu_tanh", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false },
+    { "interleaved", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false },
+    { "learned", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true },
+    { "rope", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false },
+    { "alibi", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false },
+    { "relative", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true },
+    { "nowhere", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false },
+    { "multi_query", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true },
+    { "window", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false },
+    { "unscaled", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false },
+    { "additive", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true },
+    { "additive_shared", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false },
+};
+
+/* What is unlike the plain Transformer. */
+static const struct golden_variant {
+    const char *name; /* of the case */
+    enum tfm_norm norm;
+    enum tfm_activation activation;
+    enum tfm_positions positions;
+    int max_positions, kv_heads, window;
+    enum tfm_attention_function function;
+    enum tfm_attention_scale scale;
+} golden_variants[] = {
+    { .name = "post_rms_swiglu", .norm = TFM_RMS_NORM, .activation = TFM_ACTIVATION_SWIGLU },
+    { .name = "pre_rms_geglu", .norm = TFM_RMS_NORM, .activation = TFM_ACTIVATION_GEGLU },
+    { .name = "pre_rms_swish", .norm = TFM_RMS_NORM, .activation = TFM_ACTIVATION_SWISH },
+    { .name = "post_gelu", .activation = TFM_ACTIVATION_GELU },
+    { .name = "pre_gelu_tanh", .activation = TFM_ACTIVATION_GELU_TANH },
+    { .name = "interleaved", .positions = TFM_POSITIONS_INTERLEAVED },
+    { .name = "learned", .positions = TFM_POSITIONS_LEARNED, .max_positions = 5 },
+    { .name = "rope", .positions = TFM_POSITIONS_ROPE },
+    { .name = "alibi", .positions = TFM_POSITIONS_ALIBI },
+    { .name = "relative", .positions = TFM_POSITIONS_RELATIVE },
+    { .name = "nowhere", .positions = TFM_POSITIONS_NONE },
+    { .name = "multi_query", .kv_heads = 1 },
+    { .name = "window", .window = 2, .positions = TFM_POSITIONS_RELATIVE },
+    { .name = "unscaled", .scale = TFM_SCALE_NONE, .positions = TFM_POSITIONS_ROPE, .kv_heads = 1 },
+    { .name = "additive", .function = TFM_ATTENTION_ADDITIVE },
+    { .name = "additive_shared",
+      .function = TFM_ATTENTION_ADDITIVE,
+      .kv_heads = 1,
+      .window = 1,
+      .positions = TFM_POSITIONS_ALIBI },
+};
+
+static const struct golden_rnn_case {
+    struct golden_case c;
+    enum tfm_rnn_cell cell;
+    enum tfm_rnn_attention attention;
+} golden_rnn_cases[] = {
+    { { "rnn_gru", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true }, TFM_RNN_GRU, TFM_RNN_ADDITIVE },
+    { { "rnn_lstm", false, TFM_TIE_TARGET, TFM_CELL_ATTENTION, 11, 2, false }, TFM_RNN_LSTM, TFM_RNN_DOT },
+    { { "rnn_general", false, TFM_TIE_NONE, TFM_CELL_ATTENTION, 11, 0, false },
+      TFM_RNN_GRU,
+      TFM_RNN_GENERAL },
 };
 
 /* ---- the values of a file ---- */
@@ -190,20 +238,44 @@ static void golden_weights(const struct params *params, real *block)
     }
 }
 
+static const struct golden_variant *golden_find_variant(const char *name)
+{
+    static const struct golden_variant plain = { .name = NULL };
+    for (size_t i = 0; i < sizeof(golden_variants) / sizeof(*golden_variants); i++) {
+        if (strcmp(golden_variants[i].name, name) == 0)
+            return &golden_variants[i];
+    }
+    return &plain;
+}
+
 static struct config golden_config(const struct golden_case *c)
 {
+    const struct golden_variant *v = golden_find_variant(c->name);
     /* clang-format off */
     return (struct config){
         .encoder_layers = 2, .decoder_layers = 2, .d_model = 8, .heads = 2, .ffn_dim = 12,
-        .activation = c->activation, .norm = c->norm, .pre_norm = c->pre_norm, .norm_epsilon = 1e-5,
+        .activation = v->activation, .norm = v->norm, .pre_norm = c->pre_norm, .norm_epsilon = 1e-5,
         .scale_embedding = true,
         .source_vocab_size = c->n_source, .vocab_size = 13, .tie = c->tie, .decoder_cell = c->cell,
+        .positions = v->positions, .max_positions = v->max_positions, .kv_heads = v->kv_heads,
+        .attention_window = v->window, .attention_function = v->function, .attention_scale = v->scale,
         .eos_token_id = 0, .unk_token_id = 1, .decoder_start_token_id = c->start,
         /* must take no part */
         .dropout = 0.1, .attention_dropout = 0.1, .activation_dropout = 0.1, .encoder_layerdrop = 0.5,
         .decoder_layerdrop = 0.5,
     };
     /* clang-format on */
+}
+
+static struct config golden_rnn_config(const struct golden_rnn_case *c)
+{
+    struct config config = golden_config(&c->c);
+    config.arch = TFM_ARCH_RNN;
+    config.rnn_cell = c->cell;
+    config.rnn_attention = c->attention;
+    config.positions = TFM_POSITIONS_NONE;
+    config.heads = 1;
+    return config;
 }
 
 static void golden_check_activations(const struct golden_file *file, const struct net *net, struct run *run,
@@ -267,9 +339,8 @@ static void golden_check_loss(const struct golden_file *file, const struct net *
     run->keep = true;
 }
 
-static void golden_check(const struct golden_case *c, double tolerance)
+static void golden_check(const struct golden_case *c, struct config config, double tolerance)
 {
-    struct config config = golden_config(c);
     struct params params;
     struct golden_file file;
     struct arena arena;
@@ -308,7 +379,9 @@ static void golden_check(const struct golden_case *c, double tolerance)
 static int golden_main(double tolerance)
 {
     for (size_t i = 0; i < sizeof(golden_cases) / sizeof(*golden_cases); i++)
-        golden_check(&golden_cases[i], tolerance);
+        golden_check(&golden_cases[i], golden_config(&golden_cases[i]), tolerance);
+    for (size_t i = 0; i < sizeof(golden_rnn_cases) / sizeof(*golden_rnn_cases); i++)
+        golden_check(&golden_rnn_cases[i].c, golden_rnn_config(&golden_rnn_cases[i]), tolerance);
     return check_done();
 }
 

@@ -21,7 +21,7 @@ static struct beam new_beam(int size, int n_best, double normalize, int limit)
     struct beam_options options = { .size = size, .n_best = n_best, .normalize = normalize, .eos = EOS };
     size_t before = arena_mark(&arena);
     beam_init(&beam, &options, START, limit, &arena);
-    if (arena_mark(&arena) - before > beam_bytes(size, limit))
+    if (arena_mark(&arena) - before > beam_bytes(size, limit, NULL))
         CHECK(false, "beam_bytes is an upper bound for size %d, limit %d", size, limit);
     return beam;
 }

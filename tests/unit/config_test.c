@@ -85,6 +85,8 @@ static void test_round_trip(void)
           "with its choices");
     CHECK((float)found.attention_dropout == (float)(1.0 / 3) && found.norm_epsilon == 1e-6,
           "with its numbers to the last bit of a float");
+    CHECK(strstr(first, "max_position_embeddings") == NULL && found.max_positions == 0,
+          "sinusoids have no number");
     CHECK(strstr(first, "decoder_cell") == NULL && found.decoder_cell == TFM_CELL_ATTENTION,
           "self-attention needs no decoder_cell");
     CHECK(strstr(first, "\"gelu_new\"") != NULL && found.activation == TFM_ACTIVATION_GELU_TANH,
@@ -92,6 +94,9 @@ static void test_round_trip(void)
     CHECK(strstr(first, "normalization") == NULL && strstr(first, "layerdrop") == NULL &&
               strstr(first, "initialization") == NULL,
           "what is as ever needs no field");
+    CHECK(strstr(first, "layer_type") == NULL && strstr(first, "rnn_") == NULL &&
+              found.arch == TFM_ARCH_TRANSFORMER,
+          "a Transformer needs no layer_type");
     CHECK(strstr(first, "\"dropout\": 0.1,") != NULL && strstr(first, "\"layer_norm_eps\": 1e-6,") != NULL,
           "without digits that nobody wrote");
     CHECK(config_write(&found, training, path, &err) == TFM_OK, "and written again");
@@ -115,6 +120,63 @@ static void test_round_trip(void)
     CHECK_STR(config_difference(&config, &found), NULL, "nothing differs");
     found.norm = TFM_LAYER_NORM;
     CHECK_STR(config_difference(&config, &found), "normalization", "a difference is named");
+
+    config.positions = TFM_POSITIONS_LEARNED;
+    config.max_positions = 99;
+    CHECK(config_write(&config, NULL, path, &err) == TFM_OK && read_config(&found, path, &err) == TFM_OK &&
+              found.positions == TFM_POSITIONS_LEARNED && found.max_positions == 99,
+          "learned positions are kept");
+    CHECK_INT(found.kv_heads * 100 + found.attention_window, 0, "what came late is as it was before");
+    config.dropout = config.attention_dropout = 0;
+    config.kv_heads = 2;
+    config.attention_window = 5;
+    config.attention_function = TFM_ATTENTION_ADDITIVE;
+    CHECK(config_write(&config, NULL, path, &err) == TFM_OK && read_config(&found, path, &err) == TFM_OK &&
+              found.kv_heads == 2 && found.attention_window == 5 &&
+              found.attention_function == TFM_ATTENTION_ADDITIVE &&
+              config_difference(&config, &found) == NULL,
+          "variants of attention are kept");
+    config.attention_scale = TFM_SCALE_NONE;
+    CHECK(config_check(&config, path, &err) == TFM_EFORMAT &&
+              strstr(err.message, "no scale to leave out") != NULL,
+          "additive attention has no scale: %s", err.message);
+    config.attention_scale = TFM_SCALE_SQRT;
+    config.positions = TFM_POSITIONS_ROPE;
+    CHECK(config_check(&config, path, &err) == TFM_EFORMAT && strstr(err.message, "by dot products") != NULL,
+          "nor anything to turn: %s", err.message);
+    config.attention_function = TFM_ATTENTION_DOT;
+    config.positions = TFM_POSITIONS_LEARNED;
+    config.max_positions = 98;
+    config.kv_heads = 4;
+    CHECK_STR(config_difference(&config, &found), "num_key_value_heads",
+              "another number of heads is a difference");
+    config.kv_heads = 2;
+    found.attention_function = TFM_ATTENTION_DOT;
+    CHECK_STR(config_difference(&config, &found), "max_position_embeddings", "as is one of positions");
+    config.positions = TFM_POSITIONS_ROPE;
+    config.heads = config.d_model;
+    config.kv_heads = 0;
+    CHECK(config_check(&config, path, &err) == TFM_EFORMAT && strstr(err.message, "a head is 1 wide") != NULL,
+          "RoPE needs pairs of columns: %s", err.message);
+
+    config = small_config();
+    config.arch = TFM_ARCH_RNN;
+    config.rnn_cell = TFM_RNN_LSTM;
+    config.rnn_attention = TFM_RNN_GENERAL;
+    config.heads = 1;
+    config.pre_norm = false;
+    config.activation = TFM_ACTIVATION_RELU;
+    config.positions = TFM_POSITIONS_NONE;
+    CHECK(config_write(&config, NULL, path, &err) == TFM_OK && read_config(&found, path, &err) == TFM_OK &&
+              found.arch == TFM_ARCH_RNN && found.rnn_cell == TFM_RNN_LSTM &&
+              found.rnn_attention == TFM_RNN_GENERAL,
+          "so are recurrent layers");
+    config.rnn_cell = TFM_RNN_GRU;
+    CHECK_STR(config_difference(&config, &found), "rnn_cell", "another cell is a difference");
+    config.decoder_cell = TFM_CELL_SSRU;
+    CHECK(config_check(&config, "x", &err) == TFM_EFORMAT &&
+              strstr(err.message, "decoder_cell should be") != NULL,
+          "recurrent layers have no SSRU: %s", err.message);
 }
 
 /* Sets one field of a good config.json to a JSON text (NULL: removes it) and reads the file. */
@@ -171,10 +233,25 @@ static void test_fields(void)
         { "initialization", "\"zero\"", "initialization is \"zero\"" },
         { "encoder_layerdrop", "1", "encoder_layerdrop" },
         { "decoder_layerdrop", "\"0.1\"", "decoder_layerdrop" },
+        { "positions", "\"learned\"", "positions is \"learned\", which needs max_position_embeddings" },
+        { "num_key_value_heads", "3",
+          "num_key_value_heads is 3, which does not divide the 8 attention heads" },
+        { "num_key_value_heads", "16", "num_key_value_heads is 16" },
+        { "num_key_value_heads", "0", "num_key_value_heads" },
+        { "attention_function", "\"max\"", "knows \"dot\", \"additive\"" },
+        { "attention_scale", "2", "attention_scale" },
+        { "attention_window", "0", "attention_window" },
+        { "max_position_embeddings", "0", "max_position_embeddings" },
+        { "max_position_embeddings", "70000", "max_position_embeddings" },
         { "activation_function", "1", "activation_function" },
         { "decoder_cell", "\"gru\"",
           "decoder_cell is \"gru\"; this version of tfm knows \"attention\", \"ssru\"" },
         { "decoder_cell", "1", "decoder_cell" },
+        { "layer_type", "\"lstm\"",
+          "layer_type is \"lstm\"; this version of tfm knows \"transformer\", \"rnn\"" },
+        { "layer_type", "\"rnn\"", "with the layer_type \"rnn\" encoder_attention_heads should be 1" },
+        { "rnn_cell", "\"elman\"", "rnn_cell is \"elman\"; this version of tfm knows \"gru\", \"lstm\"" },
+        { "rnn_attention", "\"none\"", "knows \"additive\", \"dot\", \"general\"" },
         { "tie_embeddings", "\"some\"", "knows \"all\", \"target\", \"none\"" },
         { "tie_embeddings", "true", "tie_embeddings" },
         { "d_model", NULL, "d_model" },

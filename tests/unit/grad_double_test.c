@@ -1,9 +1,9 @@
 /*
  * grad_double_test.c: every gradient of whole small models against central differences, in double:
  *     dL/dw ~ (L(w + e) - L(w - e)) / 2e
- * post-norm and pre-norm, layer and RMS norm, every activation, every way to tie embeddings, self-attention and SSRU,
- * without dropout and with all three kinds of it (dropout is a function of its keys, so the loss stays a smooth function
- * of the weights), with layers left out, and with R-Drop,
+ * post-norm and pre-norm, layer and RMS norm, every activation, every way to tie embeddings, self-attention, SSRU and
+ * recurrent layers, every kind of positions and of attention, without dropout and with all three kinds of it (dropout is
+ * a function of its keys, so the loss stays a smooth function of the weights), with layers left out, and with R-Drop,
  * whose divergence is no constant of either pass. A fixed tolerance
  * of 1e-6 relative to the largest gradient of the tensor.
  */
@@ -146,8 +146,89 @@ static void check_parts(const char *name, bool pre_norm, enum tfm_norm norm, enu
     check_config(name, &config, dropout, 0);
 }
 
+/* Positions and attention: the fields of `variant` that tell them, and its heads where they are not 0. */
+static void check_variant(const char *name, const struct config *variant, bool pre_norm, enum tfm_tie tie,
+                          enum tfm_cell cell, bool dropout)
+{
+    struct config config = config_of(pre_norm, tie, cell);
+    config.heads = variant->heads > 0 ? variant->heads : config.heads;
+    config.positions = variant->positions;
+    config.max_positions = variant->max_positions;
+    config.kv_heads = variant->kv_heads;
+    config.attention_function = variant->attention_function;
+    config.attention_scale = variant->attention_scale;
+    config.attention_window = variant->attention_window;
+    check_config(name, &config, dropout, 0);
+}
+
+static void check_positions(void)
+{
+    struct config variant;
+    for (int dropout = 0; dropout <= 1; dropout++) {
+        variant = (struct config){ .positions = TFM_POSITIONS_INTERLEAVED };
+        check_variant("interleaved sinusoids", &variant, false, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout);
+        variant = (struct config){ .positions = TFM_POSITIONS_LEARNED, .max_positions = 6 };
+        check_variant("learned positions", &variant, true, TFM_TIE_NONE, TFM_CELL_ATTENTION, dropout);
+        variant.max_positions = 3;
+        check_variant("fewer learned positions than a line has", &variant, false, TFM_TIE_ALL,
+                      TFM_CELL_ATTENTION, dropout);
+        variant = (struct config){ .positions = TFM_POSITIONS_ROPE };
+        check_variant("RoPE", &variant, true, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout);
+        variant = (struct config){ .positions = TFM_POSITIONS_ALIBI };
+        check_variant("ALiBi", &variant, false, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout);
+        variant = (struct config){ .positions = TFM_POSITIONS_RELATIVE };
+        check_variant("relative biases", &variant, true, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout);
+        check_variant("relative biases with SSRU", &variant, true, TFM_TIE_ALL, TFM_CELL_SSRU, dropout);
+        variant = (struct config){ .positions = TFM_POSITIONS_NONE };
+        check_variant("no positions", &variant, true, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout);
+    }
+}
+
+static void check_attention(void)
+{
+    struct config variant;
+    for (int dropout = 0; dropout <= 1; dropout++) {
+        variant = (struct config){ .heads = 8 };
+        check_variant("heads of one column", &variant, true, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout);
+        variant = (struct config){ .heads = 1 };
+        check_variant("one head", &variant, true, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout);
+        variant = (struct config){ .heads = 4, .kv_heads = 2, .positions = TFM_POSITIONS_ROPE };
+        check_variant("grouped queries with RoPE", &variant, true, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout);
+        variant = (struct config){ .kv_heads = 1, .attention_scale = TFM_SCALE_NONE };
+        check_variant("multi-query attention without scale", &variant, false, TFM_TIE_NONE,
+                      TFM_CELL_ATTENTION, dropout);
+        variant = (struct config){ .attention_window = 1, .positions = TFM_POSITIONS_RELATIVE };
+        check_variant("a window with relative biases", &variant, true, TFM_TIE_ALL, TFM_CELL_ATTENTION,
+                      dropout);
+        variant = (struct config){ .attention_function = TFM_ATTENTION_ADDITIVE };
+        check_variant("additive attention", &variant, true, TFM_TIE_ALL, TFM_CELL_ATTENTION, dropout);
+        variant.heads = 4;
+        variant.kv_heads = 2;
+        variant.attention_window = 2;
+        variant.positions = TFM_POSITIONS_RELATIVE;
+        check_variant("additive attention, grouped, relative", &variant, false, TFM_TIE_ALL,
+                      TFM_CELL_ATTENTION, dropout);
+        check_variant("additive attention with SSRU", &variant, true, TFM_TIE_ALL, TFM_CELL_SSRU, dropout);
+    }
+}
+
+/* Recurrent layers, two of each, with all dropout or none. */
+static void check_rnn(const char *name, enum tfm_rnn_cell cell, enum tfm_rnn_attention attention,
+                      enum tfm_tie tie, bool dropout, real r_drop)
+{
+    struct config config = config_of(false, tie, TFM_CELL_ATTENTION);
+    config.arch = TFM_ARCH_RNN;
+    config.rnn_cell = cell;
+    config.rnn_attention = attention;
+    config.heads = 1;
+    config.positions = TFM_POSITIONS_NONE;
+    check_config(name, &config, dropout, r_drop);
+}
+
 int main(void)
 {
+    check_positions();
+    check_attention();
     check_model("post-norm, tied", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, false, 0);
     check_model("pre-norm, tied", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, false, 0);
     check_model("post-norm, target tied", false, TFM_TIE_TARGET, TFM_CELL_ATTENTION, false, 0);
@@ -171,5 +252,11 @@ int main(void)
     check_parts("GEGLU", false, TFM_LAYER_NORM, TFM_ACTIVATION_GEGLU, false, 0);
     check_parts("layers left out, post-norm", false, TFM_LAYER_NORM, TFM_ACTIVATION_RELU, true, 0.5);
     check_parts("layers left out, pre-norm", true, TFM_LAYER_NORM, TFM_ACTIVATION_RELU, true, 0.5);
+    check_rnn("GRU, additive", TFM_RNN_GRU, TFM_RNN_ADDITIVE, TFM_TIE_ALL, false, 0);
+    check_rnn("LSTM, dot", TFM_RNN_LSTM, TFM_RNN_DOT, TFM_TIE_TARGET, false, 0);
+    check_rnn("GRU, general", TFM_RNN_GRU, TFM_RNN_GENERAL, TFM_TIE_NONE, false, 0);
+    check_rnn("LSTM, additive, with dropout", TFM_RNN_LSTM, TFM_RNN_ADDITIVE, TFM_TIE_NONE, true, 0);
+    check_rnn("GRU, dot, with dropout", TFM_RNN_GRU, TFM_RNN_DOT, TFM_TIE_ALL, true, 0);
+    check_rnn("GRU with R-Drop", TFM_RNN_GRU, TFM_RNN_ADDITIVE, TFM_TIE_ALL, true, 5);
     return check_done();
 }

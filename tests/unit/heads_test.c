@@ -23,6 +23,7 @@ static struct params params;
 static real *block;
 static struct weights weights;
 static enum tfm_cell cell; /* of the decoder */
+static int window;         /* of self-attention */
 static struct tfm_model model;
 
 static int source1[] = { 3, 7, 5, EOS }, target1[] = { 4, 2, 9, 8, EOS };
@@ -35,6 +36,7 @@ static void make_model(void)
     model.config = (struct config){ .encoder_layers = LAYERS,
                                     .decoder_layers = LAYERS,
                                     .decoder_cell = cell,
+                                    .attention_window = window,
                                     .d_model = D,
                                     .heads = HEADS,
                                     .ffn_dim = 12,
@@ -159,6 +161,20 @@ static void test_random(void)
     pool_free(pool);
 }
 
+/* A head that looks alike at the few keys of a window is uniform. */
+static void test_window(void)
+{
+    struct tfm_head heads[N_HEADS];
+    window = 1;
+    make_model();
+    memset(weights.encoder[0].self_q_w, 0, sizeof(real) * D * D);
+    measure(heads, 1, NULL);
+    window = 0;
+    CHECK_INT(heads[0].verdict, TFM_HEAD_UNIFORM, "a head that is uniform in its window");
+    CHECK_NEAR(heads[0].entropy, (2 * log(2) + 2 * log(3)) / 4, 1e-6, "its entropy is that of 2 and 3 keys");
+    CHECK_NEAR(heads[0].relative_entropy, 1, 1e-6, "which is all that it can have");
+}
+
 static void test_ssru(void)
 {
     struct tfm_head heads[N_HEADS];
@@ -178,6 +194,7 @@ int main(void)
     test_uniform();
     test_stuck();
     test_random();
+    test_window();
     test_ssru();
     spm_free(model.source);
     mem_free(block);

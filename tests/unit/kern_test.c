@@ -68,7 +68,16 @@ static bool same_rows(const struct kern *k, int n, int kind)
         v[l] = v2[l] = w2[l] = w[l];
     IN_PLACE(x, t->gate_backward(o, t == k ? w : w2, t == k ? v : v2, x, y, x + 1, y + 1, n));
     ok &= same(w, w2, MAX) && same(v, v2, MAX);
+    IN_PLACE(x, t->gate_tanh(o, o, (size_t)n));
+    IN_PLACE(x, t->gate_tanh_backward(o, y, (size_t)n));
     IN_PLACE(x, t->dropout(o, x, n, 12345, (real)0.3));
+    IN_PLACE(x, t->additive(o, y, y + 7, n + 1, y + 11, n, 5));
+    fill(w, MAX, 0, 14);
+    for (int l = 0; l < MAX; l++)
+        v[l] = v2[l] = w2[l] = w[l];
+    IN_PLACE(x,
+             t->additive_backward(o, t == k ? w : w2, t == k ? v : v2, y, y + 1, y + 7, n + 1, y + 11, n, 5));
+    ok &= same(w, w2, MAX) && same(v, v2, MAX);
     double nll[2], loss[2];
     memcpy(a, x, sizeof(a));
     memcpy(b, x, sizeof(b));
@@ -248,6 +257,18 @@ static void check_reference(void)
         limits &= i % 2 ? y[i] == 1 : y[i] >= 0 && y[i] < (real)1e-37;
     CHECK(limits, "far out it is 0 and 1");
 
+    double tanh_error = 0;
+    for (int i = 0; i < MAX; i++)
+        x[i] = (real)(i - MAX / 2) / 64; /* to +-32 */
+    kern_ref.gate_tanh(y, x, MAX);
+    for (int i = 0; i < MAX; i++)
+        tanh_error = fmax(tanh_error, fabs((double)y[i] - tanh((double)x[i])));
+    x[5] = (real)NAN;
+    kern_ref.gate_tanh(p, x, 16);
+    CHECK(isnan(p[5]) && !isnan(p[4]), "tanh of NaN is NaN");
+    CHECK(tanh_error < 3e-7 && y[0] == -1 && y[MAX - 1] == 1 && y[MAX / 2] == 0, "tanh is right to %.1e",
+          tanh_error);
+
     long kept = 0;
     for (int i = 0; i < MAX; i++)
         x[i] = 1;
@@ -308,6 +329,32 @@ static void check_activation(enum kern_act act, const char *name)
     CHECK(act == ACT_RELU || isnan(y[0]), "and a NaN stays one");
 }
 
+/* ---- additive scores ---- */
+
+/* With one column and v = 1 the additive score is the hyperbolic tangent alone. */
+static void check_additive(void)
+{
+    static real k[MAX], y[MAX], dk[MAX], ones[MAX];
+    real q = 0, v = 1, dq = 0, dv = 0;
+    double worst = 0, slope = 0, sum = 0;
+    for (int i = 0; i < MAX; i++) {
+        k[i] = (real)(i - MAX / 2) / 40; /* to +-51 */
+        ones[i] = 1;
+    }
+    kern_ref.additive(y, &q, k, MAX, &v, MAX, 1);
+    kern_ref.additive_backward(&dq, dk, &dv, ones, &q, k, MAX, &v, MAX, 1);
+    for (int i = 0; i < MAX; i++) {
+        double t = tanh((double)k[i]);
+        worst = fmax(worst, fabs((double)y[i] - t));
+        slope = fmax(slope, fabs((double)dk[i] - (1 - t * t)));
+        sum += 1 - t * t;
+    }
+    CHECK(worst < 2e-7, "the hyperbolic tangent is right to %.1e", worst);
+    CHECK(slope < 4e-7, "and its derivative to %.1e", slope);
+    CHECK_NEAR(dq, sum, 1e-3, "a query gets the sum over its keys");
+    CHECK(y[0] == -1 && y[MAX - 1] == 1, "far out it is -1 and 1");
+}
+
 static void check_f16(void)
 {
     bool ok = true;
@@ -338,6 +385,7 @@ int main(void)
     check_activation(ACT_GELU, "GELU");
     check_activation(ACT_GELU_TANH, "GELU by tanh");
     check_activation(ACT_SWISH, "swish");
+    check_additive();
     check_f16();
     return check_done();
 }

@@ -435,37 +435,59 @@ static void test_near(const struct tfm_model *model, const struct tfm_model *int
 
 int main(void)
 {
-    static const struct tiny_options variants[] = {
-        { .eos_bias = 2.5f, .seed = 3, .tie = TFM_TIE_ALL },
-        { .eos_bias = 2.5f, .seed = 4, .tie = TFM_TIE_NONE, .pre_norm = true },
-        { .eos_bias = 2.5f, .seed = 5, .tie = TFM_TIE_ALL, .cell = TFM_CELL_SSRU },
-        { .eos_bias = 2.5f, .seed = 6, .tie = TFM_TIE_NONE, .cell = TFM_CELL_SSRU, .pre_norm = true },
-        { .eos_bias = 2.5f,
-          .seed = 7,
-          .pre_norm = true,
-          .norm = TFM_RMS_NORM,
-          .activation = TFM_ACTIVATION_SWIGLU },
-        { .eos_bias = 2.5f, .seed = 8, .norm = TFM_RMS_NORM, .activation = TFM_ACTIVATION_GELU },
-        { .eos_bias = 2.5f, .seed = 9, .cell = TFM_CELL_SSRU, .activation = TFM_ACTIVATION_GELU_TANH },
+    /* clang-format off */
+    static const struct {
+        const char *name;
+        struct tiny_options options;
+    } variants[] = {
+        { "post-norm, all tied", { .eos_bias = 2.5f, .seed = 3, .tie = TFM_TIE_ALL } },
+        { "pre-norm, nothing tied", { .eos_bias = 2.5f, .seed = 4, .tie = TFM_TIE_NONE, .pre_norm = true } },
+        { "SSRU, post-norm, all tied", { .eos_bias = 2.5f, .seed = 5, .tie = TFM_TIE_ALL, .cell = TFM_CELL_SSRU } },
+        { "SSRU, pre-norm, nothing tied",
+          { .eos_bias = 2.5f, .seed = 6, .tie = TFM_TIE_NONE, .cell = TFM_CELL_SSRU, .pre_norm = true } },
+        { "RMS, pre-norm, SwiGLU",
+          { .eos_bias = 2.5f, .seed = 7, .pre_norm = true, .norm = TFM_RMS_NORM, .activation = TFM_ACTIVATION_SWIGLU } },
+        { "RMS, post-norm, GELU",
+          { .eos_bias = 2.5f, .seed = 8, .norm = TFM_RMS_NORM, .activation = TFM_ACTIVATION_GELU } },
+        { "SSRU, GELU by tanh",
+          { .eos_bias = 2.5f, .seed = 9, .cell = TFM_CELL_SSRU, .activation = TFM_ACTIVATION_GELU_TANH } },
+        { "interleaved sinusoids", { .eos_bias = 2.5f, .seed = 7, .positions = TFM_POSITIONS_INTERLEAVED } },
+        { "learned positions, some lines longer",
+          { .eos_bias = 2.5f, .seed = 8, .positions = TFM_POSITIONS_LEARNED, .max_positions = 10 } },
+        { "RoPE", { .eos_bias = 2.5f, .seed = 9, .positions = TFM_POSITIONS_ROPE } },
+        { "ALiBi", { .eos_bias = 2.5f, .seed = 10, .positions = TFM_POSITIONS_ALIBI, .pre_norm = true } },
+        { "relative biases", { .eos_bias = 2.5f, .seed = 11, .positions = TFM_POSITIONS_RELATIVE } },
+        { "one head", { .eos_bias = 2.5f, .seed = 13, .heads = 1 } },
+        { "heads of one column", { .eos_bias = 2.5f, .seed = 14, .heads = 24, .pre_norm = true } },
+        { "multi-query attention, not scaled",
+          { .eos_bias = 2.5f, .seed = 15, .kv_heads = 1, .scale = TFM_SCALE_NONE, .pre_norm = true } },
+        { "grouped queries, RoPE, a window",
+          { .eos_bias = 2.5f, .seed = 16, .heads = 6, .kv_heads = 2, .positions = TFM_POSITIONS_ROPE, .window = 3 } },
+        { "a window, ALiBi",
+          { .eos_bias = 2.5f, .seed = 17, .positions = TFM_POSITIONS_ALIBI, .window = 2, .pre_norm = true } },
+        { "additive attention", { .eos_bias = 2.5f, .seed = 18, .function = TFM_ATTENTION_ADDITIVE } },
+        { "additive attention, grouped, relative, a window",
+          { .eos_bias = 2.5f, .seed = 19, .heads = 6, .kv_heads = 3, .function = TFM_ATTENTION_ADDITIVE,
+            .positions = TFM_POSITIONS_RELATIVE, .window = 4, .pre_norm = true } },
+        { "no positions", { .eos_bias = 2.5f, .seed = 12, .positions = TFM_POSITIONS_NONE, .pre_norm = true } },
+        { "GRU, all tied", { .eos_bias = 2.5f, .seed = 7, .tie = TFM_TIE_ALL, .is_rnn = true } },
+        { "LSTM, nothing tied",
+          { .eos_bias = 2.5f, .seed = 8, .tie = TFM_TIE_NONE, .is_rnn = true, .rnn_cell = TFM_RNN_LSTM,
+            .rnn_attention = TFM_RNN_DOT } },
     };
-    enum {
-        N_VARIANTS = sizeof(variants) / sizeof(*variants)
-    };
-    static const char *const names[N_VARIANTS] = {
-        "post-norm, all tied",       "pre-norm, nothing tied",
-        "SSRU, post-norm, all tied", "SSRU, pre-norm, nothing tied",
-        "RMS, pre-norm, SwiGLU",     "RMS, post-norm, GELU",
-        "SSRU, GELU by tanh"
-    };
+    /* clang-format on */
     struct tfm_error err;
     if (!CHECK(arena_init(&arena, (size_t)1 << 30, &err) == TFM_OK, "arena"))
         return check_done();
     make_lines();
-    for (int i = 0; i < N_VARIANTS; i++) {
-        check_note("%s", names[i]);
-        struct tfm_model *model = tiny_open((char[]){ (char)('a' + i), '\0' }, &variants[i]), *int8 = NULL;
+    for (size_t i = 0; i < sizeof(variants) / sizeof(*variants); i++) {
+        const char *name = variants[i].name;
+        check_note("%s", name);
+        char folder[8];
+        snprintf(folder, sizeof(folder), "%zu", i);
+        struct tfm_model *model = tiny_open(folder, &variants[i].options), *int8 = NULL;
         test_model(model);
-        check_note("%s, in int8", names[i]);
+        check_note("%s, in int8", name);
         if (CHECK(tfm_model_open_as(&int8, model->folder, TFM_PRECISION_INT8, &err) == TFM_OK &&
                       tfm_model_precision(int8) == TFM_PRECISION_INT8,
                   "opened as int8"))

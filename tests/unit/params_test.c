@@ -94,6 +94,67 @@ static void test_table(void)
           "RMS norms have no bias");
     params_release(&params);
 
+    config = tiny_config(TFM_TIE_ALL, true);
+    config.positions = TFM_POSITIONS_LEARNED;
+    config.max_positions = 77;
+    params_list(&params, &config, &err);
+    check_table(&params, "learned positions");
+    check_shape(&params, "model.encoder.embed_positions.weight", 77, 128);
+    check_shape(&params, "model.decoder.embed_positions.weight", 77, 128);
+    params_release(&params);
+    config.positions = TFM_POSITIONS_RELATIVE;
+    params_list(&params, &config, &err);
+    check_table(&params, "relative biases");
+    check_shape(&params, "model.encoder.relative_attention_bias.weight", 32, 4);
+    check_shape(&params, "model.decoder.relative_attention_bias.weight", 32, 4);
+    params_release(&params);
+    config.decoder_cell = TFM_CELL_SSRU;
+    params_list(&params, &config, &err);
+    CHECK(params_find(&params, "model.decoder.relative_attention_bias.weight") == NULL,
+          "SSRU: no biases in the decoder");
+    params_release(&params);
+
+    config = tiny_config(TFM_TIE_ALL, true);
+    config.kv_heads = 2;
+    config.attention_function = TFM_ATTENTION_ADDITIVE;
+    params_list(&params, &config, &err);
+    check_table(&params, "additive attention with grouped queries");
+    check_shape(&params, "model.encoder.layers.1.self_attn.q_proj.weight", 128, 128);
+    check_shape(&params, "model.encoder.layers.1.self_attn.k_proj.weight", 64, 128);
+    check_shape(&params, "model.encoder.layers.1.self_attn.v_proj.bias", 1, 64);
+    check_shape(&params, "model.encoder.layers.1.self_attn.score_proj.weight", 4, 32);
+    check_shape(&params, "model.decoder.layers.1.encoder_attn.v_proj.weight", 64, 128);
+    check_shape(&params, "model.decoder.layers.1.encoder_attn.k_proj.bias", 1, 64);
+    check_shape(&params, "model.decoder.layers.1.encoder_attn.score_proj.weight", 4, 32);
+    params_release(&params);
+
+    config = tiny_config(TFM_TIE_ALL, false);
+    config.arch = TFM_ARCH_RNN;
+    config.rnn_cell = TFM_RNN_LSTM;
+    CHECK(params_list(&params, &config, &err) == TFM_OK, "RNN: is listed");
+    check_table(&params, "RNN");
+    CHECK_INT(params.n, 1 + 1 + 8 + 3 * 8 + 2 * 4, "RNN: number of tensors");
+    check_shape(&params, "model.encoder.layers.2.rnn.reverse.input.weight", 4 * 64, 128);
+    check_shape(&params, "model.encoder.layers.2.rnn.hidden.weight", 4 * 64, 64);
+    check_shape(&params, "model.decoder.layers.1.rnn.hidden.weight", 4 * 128, 128);
+    check_shape(&params, "model.decoder.attention.score.weight", 1, 128);
+    long forward = offset_of(&params, "model.encoder.layers.0.rnn.input.weight");
+    CHECK_INT(offset_of(&params, "model.encoder.layers.0.rnn.reverse.input.weight") - forward, 4 * 64 * 128,
+              "RNN: the input's matrices of both ways lie side by side");
+    real *values = mem_alloc(params.size * sizeof(real), &err);
+    params_init(&params, values, 1);
+    const real *bias = values + offset_of(&params, "model.decoder.layers.0.rnn.input.bias");
+    CHECK(bias[127] == 0 && bias[128] == 1 && bias[255] == 1 && bias[256] == 0,
+          "RNN: LSTM begins by not forgetting");
+    mem_free(values);
+    params_release(&params);
+    config.rnn_cell = TFM_RNN_GRU;
+    config.rnn_attention = TFM_RNN_DOT;
+    params_list(&params, &config, &err);
+    CHECK_INT(params.n, 1 + 1 + 4 + 3 * 8 + 2 * 4, "RNN: a product needs no matrix");
+    check_shape(&params, "model.encoder.layers.2.rnn.hidden.weight", 3 * 64, 64);
+    params_release(&params);
+
     config = tiny_config(TFM_TIE_NONE, false);
     params_list(&params, &config, &err);
     check_shape(&params, "model.encoder.embed_tokens.weight", 90, 128);

@@ -186,6 +186,17 @@ int main(void)
         tiny_open("ssru", &(struct tiny_options){ .seed = 9, .eos_bias = 2, .cell = TFM_CELL_SSRU });
     test_beam(attention); /* the same law for keys and values */
     test_beam(ssru);
+    struct tfm_model *gru =
+        tiny_open("gru", &(struct tiny_options){ .seed = 10, .eos_bias = 2, .is_rnn = true });
+    struct tfm_model *lstm = tiny_open("lstm", &(struct tiny_options){ .seed = 11,
+                                                                       .eos_bias = 2,
+                                                                       .is_rnn = true,
+                                                                       .rnn_cell = TFM_RNN_LSTM,
+                                                                       .rnn_attention = TFM_RNN_GENERAL });
+    test_beam(gru);
+    test_beam(lstm);
+    tfm_model_free(gru);
+    tfm_model_free(lstm);
     CHECK(block_cache_size(&ssru->net.decoder[0], 1000, 10) ==
               block_cache_size(&ssru->net.decoder[0], 100, 10),
           "what a search keeps does not grow with the length");

@@ -181,34 +181,6 @@ static void test_plan(const struct tfm_model *model)
     ints_release(&ids);
 }
 
-/* Cuts text into parts of at most max_length pieces; the texts of the parts, with bars between them. */
-static void check_cut(const struct tfm_model *model, const char *text, int max_length, const char *expected)
-{
-    struct ints ids = { 0 };
-    struct str joined = { 0 };
-    struct plan plan;
-    struct tfm_error err;
-    spm_encode(model->source, text, strlen(text), &ids, &err);
-    struct plan_line line = { .pieces = ids.data, .n_pieces = (int)ids.n };
-    if (plan_init(&plan, max_length, &err) != TFM_OK ||
-        plan_cut(&plan, &line, 1, model->source, &err) != TFM_OK)
-        CHECK_STR(err.message, "", "a line can be cut");
-    for (int i = 0; i < line.n_parts; i++) {
-        str_add(&joined, "|", i > 0, &err);
-        spm_decode(model->source, line.parts[i].pieces, (size_t)line.parts[i].n_pieces, &joined, &err);
-    }
-    CHECK_STR(joined.data, expected, "a line of %zu pieces is cut where it ends something", ids.n);
-    plan_release(&plan);
-    str_release(&joined);
-    ints_release(&ids);
-}
-
-static void test_cuts(const struct tfm_model *model)
-{
-    check_cut(model, "ba do. ki le mur na po. ri sta ba", 16, "ba do. ki le mur na po.|ri sta ba");
-    check_cut(model, "ba do ki le. mur na po ri sta ver", 16, "ba do ki le.|mur na po ri sta ver");
-}
-
 static void test_parts(const struct tfm_model *model)
 {
     struct str text = { 0 };
@@ -431,8 +403,8 @@ static void test_bounds(const struct tfm_model *model)
         for (int i = 0; i < cases[c].n; i++) {
             sentences[i] = (struct search_sentence){ .pieces = pieces + i, .n_pieces = cases[c].n_pieces };
             batch[i] = &sentences[i];
-            most += search_scratch(&options, &model->net, cases[c].n_pieces, 0);
-            most_results += search_results(&options, cases[c].n_pieces, 0);
+            most += search_scratch(&options, &model->net, cases[c].n_pieces, 0, 0);
+            most_results += search_results(&options, cases[c].n_pieces, 0, 0);
         }
         struct run run = { .arena = &scratch, .kern = model->kern };
         search_batch(batch, cases[c].n, &options, &model->net, &results, &run);
@@ -454,7 +426,6 @@ int main(void)
     test_options(model);
     test_odd_lines(model);
     test_plan(model);
-    test_cuts(model);
     test_parts(model);
     test_limit(endless);
     test_n_best(model);

@@ -2,6 +2,9 @@
  * utf8_test.c: all code points there and back, the malformed forms of RFC 3629 and Unicode's table 3-8, blank
  * lines and widths.
  */
+#include <locale.h>
+#include <wctype.h>
+
 #include "text/utf8.h"
 
 #include "check.h"
@@ -133,6 +136,62 @@ static void check_width(void)
     CHECK_INT(utf8_width("a\0b", 3), 2, "of NUL");
 }
 
+/* ---- words and capitals ---- */
+
+static void check_words(void)
+{
+    static const uint32_t joined[] = { 'a',   'Z',   '0',   '_',   0xe4,  0xdf,
+                                       0x301, 0x3b1, 0x416, 0x5d0, 0x628, 0x928 };
+    static const uint32_t apart[] = { ' ',    '-',    '.',    '\'',   0xa0,   0xab,   0x2019,  0x2013,
+                                      0x2581, 0x3001, 0x732b, 0x3042, 0xac00, 0xff01, 0x1f916, 0xfffd };
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof(joined) / sizeof(*joined); i++)
+        wrong += !utf8_is_joined(joined[i]);
+    for (size_t i = 0; i < sizeof(apart) / sizeof(*apart); i++)
+        wrong += utf8_is_joined(apart[i]);
+    CHECK_INT(wrong, 0, "letters and digits make words, marks and scripts without spaces do not");
+}
+
+static void check_lower(void)
+{
+    locale_t locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    if (locale == (locale_t)0) {
+        SKIP("no locale C.UTF-8");
+        return;
+    }
+    int wrong = 0, left = 0, known = 0;
+    char bytes[4];
+    for (uint32_t cp = 0; cp < 0x11000; cp++) {
+        uint32_t expected = (uint32_t)towlower_l((wint_t)cp, locale), found = utf8_lower(cp);
+        wrong += found != cp && found != expected;
+        bool is_common = cp < 0x180 || (cp >= 0x386 && cp < 0x3ac) || (cp >= 0x400 && cp < 0x557) ||
+                         (cp >= 0x1e00 && cp < 0x1f00);
+        left += is_common && found != expected && cp != 0x130 && cp != 0x4c0;
+        known += found != cp;
+        wrong += encode(found, bytes) > encode(cp, bytes);
+    }
+    freelocale(locale);
+    CHECK(wrong == 0 && left == 0, "of %d capitals %d are wrong, and %d common ones are left as they are",
+          known, wrong, left);
+}
+
+static void check_add(void)
+{
+    struct str out = { 0 };
+    struct tfm_error err;
+    int wrong = 0;
+    for (uint32_t cp = 1; cp < 0x110000; cp++) {
+        uint32_t back = 0;
+        if (cp >= 0xd800 && cp < 0xe000)
+            continue;
+        str_clear(&out);
+        wrong += utf8_add(&out, cp, &err) != TFM_OK || utf8_next(out.data, out.len, &back) != (int)out.len ||
+                 back != cp;
+    }
+    CHECK_INT(wrong, 0, "a character that is added is read back");
+    str_release(&out);
+}
+
 int main(void)
 {
     check_all_code_points();
@@ -140,5 +199,8 @@ int main(void)
     check_repair();
     check_blank();
     check_width();
+    check_words();
+    check_lower();
+    check_add();
     return check_done();
 }
