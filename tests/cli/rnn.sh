@@ -81,6 +81,8 @@ run 2 "heads" train "$dir/none" --heads 4
 has "are the Transformer's" "$dir/err" '--heads is for --arch transformer, and this is rnn'
 run 2 "norms" train "$dir/none" --norm-position pre
 has "too" "$dir/err" '--norm-position is for --arch transformer'
+run 2 "positions" train "$dir/none" --positions rope
+has "as well" "$dir/err" '--positions is for --arch transformer'
 run 2 "an LSTM" train "$dir/none" --arch transformer --rnn-cell lstm
 has "is not" "$dir/err" '--rnn-cell is for --arch rnn, and this is transformer'
 

@@ -56,9 +56,13 @@ static bool is_identity(const struct block *block, bool dropout, uint64_t seed, 
     for (int i = 0; i < N; i++)
         keys[i] = sentence + (uint64_t)i;
     struct attn_segment self = { .n_q = N, .n_k = N }, cross = { .n_q = N, .n_k = 3 };
-    struct block_input in = {
-        .n = N, .keys = keys, .self = &self, .n_self = 1, .cross = &cross, .n_cross = 1
-    };
+    struct block_input in = { .n = N,
+                              .keys = keys,
+                              .self = &self,
+                              .n_self = 1,
+                              .place = { .position = &net.source_position },
+                              .cross = &cross,
+                              .n_cross = 1 };
     struct run run = { .arena = &arena, .kern = kern_for(CPU_REF), .dropout = dropout, .seed = seed };
     real *cross_kv = ARENA_TAKE(&arena, real, 3 * 2 * D);
     linear_forward(cross_kv, memory, &net.decoder[0].cross_kv, 3, &run);
@@ -100,7 +104,9 @@ static void test_backward(const char *name)
     for (int i = 0; i < N * D; i++)
         x[i] = (real)(i % 5);
     struct attn_segment self = { .n_q = N, .n_k = N };
-    struct block_input in = { .n = N, .keys = keys, .self = &self, .n_self = 1 };
+    struct block_input in = {
+        .n = N, .keys = keys, .self = &self, .n_self = 1, .place = { .position = &net.source_position }
+    };
     struct block_acts acts;
     memset(gradient, 0, params.size * sizeof(real));
     block_forward(y, &acts, x, &in, NULL, NULL, &net.encoder[0], &run);

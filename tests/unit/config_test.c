@@ -177,6 +177,10 @@ static void test_round_trip(void)
     CHECK(config_check(&config, "x", &err) == TFM_EFORMAT &&
               strstr(err.message, "decoder_cell should be") != NULL,
           "recurrent layers have no SSRU: %s", err.message);
+    config.decoder_cell = TFM_CELL_ATTENTION;
+    config.positions = TFM_POSITIONS_ROPE;
+    CHECK(config_check(&config, "x", &err) == TFM_EFORMAT && strstr(err.message, "positions should be") != NULL,
+          "nor positions: %s", err.message);
 }
 
 /* Sets one field of a good config.json to a JSON text (NULL: removes it) and reads the file. */
