@@ -23,7 +23,7 @@ struct translate_args {
     const char *model_weights, *input, *output, *output_dir, *suffix, *cpu;
     const char *sampling[2]; /* how, and a number */
     const char *alignment;
-    unsigned format, input_format, alignment_of, precision;
+    unsigned format, input_format, alignment_of, precision, gemm;
     int max_positions;
     int n_best; /* -1: not given; 0: as many as the beam holds */
 };
@@ -120,6 +120,8 @@ static const struct option_spec options[] = {
     { .name = "precision", FIELD(precision), .argument = "auto|fp32|int8",
       .help = "multiply in floats, or in whole numbers of 8 bits: about twice as fast, and nearly the same; "
               "auto is what the model holds" },
+    { .name = "gemm", FIELD(gemm), .argument = "own|blas",
+      .help = "who multiplies floats: kernels of its own, or OpenBLAS, with which a text may depend on its batch" },
     { .name = "max-positions", FIELD(max_positions), .argument = "N", .min = 0, .max = 65536,
       .standard = "0, as trained",
       .help = "stretch or squeeze learned positions to N, for lines that are longer than any in training" },
@@ -300,7 +302,8 @@ static int open_and_translate(const struct work *work)
     static const enum tfm_precision precisions[] = { TFM_PRECISION_KEEP, TFM_PRECISION_FP32,
                                                      TFM_PRECISION_INT8 };
     struct tfm_open_options open = { .precision = precisions[args->precision],
-                                     .max_positions = args->max_positions };
+                                     .max_positions = args->max_positions,
+                                     .blas = args->gemm == 1 };
     int status = models_read_weights(&models, &table, &args->model, args->model_weights);
     if (status != OPTIONS_GO_ON)
         return status;

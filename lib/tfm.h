@@ -106,6 +106,9 @@ TFM_API enum tfm_status tfm_model_open_as(struct tfm_model **model, const char *
 
 struct tfm_open_options {
     enum tfm_precision precision; /* Default TFM_PRECISION_KEEP */
+    bool blas;         /* multiply reals through OpenBLAS, whose results are not the same in all batches and on all
+                          CPUs, in place of the library's kernels. Holds OpenBLAS to one thread, in the whole process.
+                          Not with int8. Default false */
     int max_positions; /* learned positions: both tables are stretched or squeezed to so many rows, linearly; 0: as
                           they are, and a line that is longer is squeezed into them. Default 0 */
 };

@@ -19,6 +19,7 @@
 #include "base/rng.h"
 #include "decode/worker.h"
 #include "model/model.h"
+#include "num/gemm.h"
 #include "text/utf8.h"
 
 #define KEPT_SIZE  ((size_t)4 << 30)  /* address space of a worker for the results of one call */
@@ -181,6 +182,9 @@ enum tfm_status tfm_translator_new_ensemble(struct tfm_translator **translator,
     TRY(ensemble_init(&ensemble, models, weights, n_models, err));
     const struct tfm_model *model = models[0];
     TRY(translate_options_check(options, &model->config, err));
+    for (int i = 0; i < n_models; i++)
+        if (models[i]->blas)
+            TRY(gemm_check_room(options->threads > 0 ? options->threads : pool_cores(), err));
     TRY(open_shortlist(&shortlist, model, options, err));
     enum tfm_status status = translator_new_ensemble(translator, &ensemble, model->source, model->target,
                                                      model->kern, options, shortlist, err);

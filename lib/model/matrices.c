@@ -19,6 +19,7 @@ struct packing {
     const struct params *params;
     const struct loaded *loaded;
     real *kept;
+    bool in_panels; /* or else row by row */
     int n;
     struct linear *linears[MAX_LINEARS];
     size_t at[MAX_LINEARS]; /* bytes of `packed` */
@@ -57,10 +58,10 @@ static void place_linear(struct packing *p, int i)
     if (loaded_is_int8(p->loaded)) {
         l->packed8 = to;
         l->scales = l->w;
-    } else {
+    } else if (p->in_panels) {
         l->packed = to;
     }
-    l->w = NULL;
+    l->w = l->packed == NULL && l->packed8 == NULL ? to : NULL;
 }
 
 /* A row that is not finite leaves a NaN in the place of its scale. */
@@ -82,7 +83,11 @@ static void pack_param(void *arg, int i, int worker)
             continue;
         }
         loaded_row(row, p->loaded, i, r);
-        linear_pack_row((real *)(uintptr_t)l->packed, row, place->row + r, l->in);
+        if (p->in_panels)
+            linear_pack_row((real *)(uintptr_t)l->packed, row, place->row + r, l->in);
+        else
+            memcpy((real *)(uintptr_t)l->w + (size_t)(place->row + r) * (size_t)l->in, row,
+                   sizeof(real) * (size_t)l->in);
         real sum = 0;
         for (int j = 0; j < l->in; j++)
             sum += row[j] - row[j]; /* 0, or NaN */
@@ -92,10 +97,12 @@ static void pack_param(void *arg, int i, int worker)
 }
 
 enum tfm_status matrices_pack(struct matrices *matrices, struct net *net, const struct params *params,
-                              const struct loaded *loaded, real *kept, struct pool *pool,
+                              const struct loaded *loaded, real *kept, bool in_panels, struct pool *pool,
                               struct tfm_error *err)
 {
-    struct packing p = { .matrices = matrices, .params = params, .loaded = loaded, .kept = kept };
+    struct packing p = {
+        .matrices = matrices, .params = params, .loaded = loaded, .kept = kept, .in_panels = in_panels
+    };
     *matrices = (struct matrices){ 0 };
     net_each(net, add_linear, &p);
     p.cols = (p.cols + 15) / 16 * 16;

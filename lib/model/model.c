@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "num/gemm.h"
 
 /* Replaces path by "folder/name"; *is_there tells whether there is such a file. */
 static enum tfm_status find_file(struct str *path, bool *is_there, const char *folder, const char *name,
@@ -90,7 +91,15 @@ static enum tfm_status pack_weights(struct tfm_model *model, const struct loaded
     model->precision = loaded_is_int8(loaded) ? TFM_PRECISION_INT8 : TFM_PRECISION_FP32;
     params_bind_kept(&model->weights, &model->config, model->kept);
     net_bind(&model->net, &model->config, &model->weights);
-    TRY(matrices_pack(&model->matrices, &model->net, &model->params, loaded, model->kept, pool, err));
+    if (model->blas && loaded_is_int8(loaded))
+        return err_set(err, TFM_EINVAL,
+                       "%s: BLAS multiplies reals, and the weights are whole numbers of 8 bits: open "
+                       "the model as fp32",
+                       model->folder);
+    if (model->blas)
+        gemm_single_thread();
+    TRY(matrices_pack(&model->matrices, &model->net, &model->params, loaded, model->kept, !model->blas, pool,
+                      err));
     model->broken = find_broken(&model->params, model->kept);
     return TFM_OK;
 }
@@ -248,6 +257,7 @@ enum tfm_status tfm_model_open_with(struct tfm_model **model, const char *folder
     if (m == NULL)
         return TFM_ENOMEM;
     m->precision = options->precision;
+    m->blas = options->blas;
     enum tfm_status status = open_folder(m, folder, err);
     if (status == TFM_OK && options->max_positions > 0)
         status = resize_positions(m, options->max_positions, err);

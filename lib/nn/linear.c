@@ -100,12 +100,16 @@ void linear_row(real *row, const struct linear *l, int out)
         row[j] = panel[(size_t)j * KERN_PANEL];
 }
 
-/* Panels [in, 16] again. */
+/* Panels [in, 16], whatever the form of the whole. */
 static real *select_panels(const struct linear *l, const int *rows, int n, struct arena *arena)
 {
     real *packed = ARENA_TAKE(arena, real, linear_packed_size(n, l->in));
     memset(packed, 0, sizeof(real) * linear_packed_size(n, l->in));
     for (int i = 0; i < n; i++) {
+        if (!l->packed) {
+            linear_pack_row(packed, l->w + (size_t)rows[i] * (size_t)l->in, i, l->in);
+            continue;
+        }
         const real *from =
             l->packed + (size_t)(rows[i] / KERN_PANEL) * l->in * KERN_PANEL + rows[i] % KERN_PANEL;
         real *to = packed + (size_t)(i / KERN_PANEL) * l->in * KERN_PANEL + i % KERN_PANEL;
@@ -129,7 +133,6 @@ void linear_select(struct linear *chosen, const struct linear *l, const int *row
                    const struct run *run)
 {
     struct arena *arena = run->arena;
-    assert(l->packed || l->packed8);
     *chosen = (struct linear){ .out = n, .in = l->in, .in_scale = l->in_scale };
     chosen->b = select_values(l->b, rows, n, arena);
     if (!l->packed8) {

@@ -29,7 +29,7 @@ void linear_forward_act(real *y, const real *x, const struct linear *l, enum ker
 size_t linear_scratch(int in);
 
 /* A linear of n chosen rows of w and b, in any order, packed anew into the run's arena: once for many products, as
- * with a shortlist of the words that can follow. l is packed. */
+ * with a shortlist of the words that can follow. */
 void linear_select(struct linear *chosen, const struct linear *l, const int *rows, int n,
                    const struct run *run);
 

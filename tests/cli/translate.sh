@@ -72,6 +72,12 @@ has "lines, words, speed, time to start and memory show with --stats" "$dir/err"
     "2 lines, 10 words in [0-9.]* s on [0-9]* threads*: .* words/s, products of [0-9.]* GFLOP/s; ready after 0[.][0-9]* s; [0-9.]* MiB at most"
 has "and the share of each part" "$dir/err" "text to pieces and back [0-9.]*%, .*feed-forward [0-9.]*%, .*search"
 
+run 0 "products by OpenBLAS" translate --gemm blas --precision fp32 "$dir/in"
+is "products by OpenBLAS: the same text" "$(cat "$dir/out")" "$(translate --precision fp32 "$dir/in")"
+run 0 "products by OpenBLAS: with n-best and no shortlist" translate --gemm blas --n-best 2 --shortlist off "$dir/in"
+run 2 "products by OpenBLAS are not of int8" translate --gemm blas --precision int8 "$dir/in"
+has "products by OpenBLAS are not of int8: and that is told" "$dir/err" "whole numbers of 8 bits: open the model as fp32"
+
 # ---- the same result however it is made ----
 
 toy_corpus "$dir/toy"
