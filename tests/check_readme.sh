@@ -19,6 +19,10 @@ tail -n 20 ../toy/en >val.en
 tail -n 20 ../toy/de >val.de
 printf 'Good evening.\n\nThe door is open.\n' >book.en
 cp book.en lines.txt
+cp book.en manual.txt
+printf 'door\tTor\n' >terms.tsv
+ln -s "$root/models/en-de" one
+ln -s "$root/models/en-de" other
 mkdir chapters out
 cp book.en chapters/one.txt
 cp book.en chapters/two.txt
@@ -28,7 +32,7 @@ sed -n '/^    .*build\/tfm/s/^    //p' "$root/README.md" | sed "s|build/tfm|'$tf
 while IFS= read -r command; do
     run 0 "README: $(echo "$command" | sed 's/ *#.*//; s|.*/tfm.|tfm|')" sh -c "$command" </dev/null
 done <commands
-is "all commands were found" "$(wc -l <commands)" 11
+is "all commands were found" "$(wc -l <commands)" 14
 is "a book has as many lines as before" "$(wc -l <book.de)" 3
 check "chapters keep their names" test -s out/one.txt.de -a -s out/two.txt.de
 check "the training left a model" test -s my-model/weights.safetensors.gz -a -e my-model/checkpoints/last/state.json
