@@ -197,6 +197,20 @@ static int set_sampling(struct translate_args *args)
     return OPTIONS_GO_ON;
 }
 
+/* A glossary can come from standard input, but not together with what is translated. */
+static int check_glossary(const struct work *work)
+{
+    const struct tfm_translate_options *o = &work->args->options;
+    if (o->glossary == NULL && o->glossary_ignore_case)
+        return options_wrong(&table, "option --glossary-ignore-case is for --glossary, which is missing");
+    for (int i = 0; i < work->n && o->glossary != NULL && strcmp(o->glossary, "-") == 0; i++) {
+        if (strcmp(work->inputs[i], "-") == 0)
+            return options_wrong(&table, "found standard input as the glossary and as text to translate, "
+                                         "expected one of them to be a file");
+    }
+    return OPTIONS_GO_ON;
+}
+
 static int check_arguments(const struct work *work)
 {
     const struct translate_args *args = work->args;
@@ -224,7 +238,7 @@ static int check_arguments(const struct work *work)
         if (output_is_input(args->output, work->inputs[i]))
             return options_wrong(&table, "the output would overwrite the input %s", work->inputs[i]);
     }
-    return OPTIONS_GO_ON;
+    return check_glossary(work);
 }
 
 /* Ends an output that was opened or was not, as `status` says. */

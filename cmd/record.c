@@ -187,8 +187,9 @@ enum tfm_status record_parse(struct record *record, const struct record_style *s
                              const char *path, long number, struct tfm_error *err)
 {
     *record = (struct record){ 0 };
-    /* An empty line is no object, and comes out as it is. */
-    if (style->format == RECORD_PLAIN || (style->format == RECORD_JSONL && *skip_space(line) == '\0')) {
+    /* An empty line is no object and has no columns, and comes out as it is. */
+    bool is_empty = *line == '\0' || (style->format == RECORD_JSONL && *skip_space(line) == '\0');
+    if (style->format == RECORD_PLAIN || is_empty) {
         record->text = strdup(line);
         return record->text != NULL ? TFM_OK : no_memory(path, number, err);
     }

@@ -82,6 +82,13 @@ check_command tfm-inspect.1 OPTIONS inspect
 check_command tfm-inspect.1 "OPTIONS OF ATTENTION" inspect attention
 check_command tfm-convert.1 OPTIONS convert
 
+# What a training that goes on must begin with is named one by one where it is recorded, and in the manual.
+sed -n 's/^ *state_set(.*"\(--[a-z-]*\)".*/\1/p' lib/train/training.c | sort >"$dir/settings"
+sed -n '/^Options that would make it another/,/^must be those/s/^\.BR* \([^ ]*\).*/\1/p' man/tfm-train.1 | sed 's/\\-/-/g' |
+    sort >"$dir/man"
+check "settings of a training are recorded" test -s "$dir/settings"
+agree "man/tfm-train.1 names all options that a training must go on with" "$dir/man" "$dir/settings"
+
 "$tfm" -h | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' >"$dir/table"
 sed -n '/^\.SH COMMANDS/,/^\.SH OPTIONS/s/^\.B \([a-z]*\)$/\1/p' man/tfm.1 >"$dir/man"
 agree "man/tfm.1 lists the commands of tfm -h" "$dir/man" "$dir/table"

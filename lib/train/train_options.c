@@ -10,7 +10,8 @@
 
 #include "base/pool.h"
 
-#define MAX_THREADS 1024
+#define MAX_THREADS       1024
+#define DEFAULT_POSITIONS 512
 
 static const struct rates { /* what goes with a preset, for corpora of up to some millions of pairs */
     const char *preset;
@@ -50,7 +51,7 @@ void tfm_train_options_init(struct tfm_train_options *options)
         .rnn_attention = TFM_RNN_ADDITIVE,
         .tie = TFM_TIE_ALL,
         .positions = TFM_POSITIONS_HALVES,
-        .max_positions = 512,
+        .max_positions = DEFAULT_POSITIONS,
         .dropout = -1,
         .attention_dropout = -1,
         .activation_dropout = -1,
@@ -240,6 +241,7 @@ static enum tfm_status check_arch(const struct tfm_train_options *o, struct tfm_
         { "--attention-scale", o->attention_scale != TFM_SCALE_SQRT, TFM_ARCH_TRANSFORMER },
         { "--attention-window", o->attention_window != 0, TFM_ARCH_TRANSFORMER },
         { "--positions", o->positions != TFM_POSITIONS_HALVES, TFM_ARCH_TRANSFORMER },
+        { "--max-positions", o->max_positions != DEFAULT_POSITIONS, TFM_ARCH_TRANSFORMER },
         { "--norm", o->norm != TFM_LAYER_NORM, TFM_ARCH_TRANSFORMER },
         { "--activation", o->activation != TFM_ACTIVATION_RELU, TFM_ARCH_TRANSFORMER },
         { "--layer-drop", o->layer_drop != 0, TFM_ARCH_TRANSFORMER },
@@ -251,6 +253,31 @@ static enum tfm_status check_arch(const struct tfm_train_options *o, struct tfm_
             return err_set(err, TFM_EINVAL, "%s is for --arch %s, and this is %s", uses[i].name,
                            train_options_arch(uses[i].of), train_options_arch(o->arch));
     }
+    return TFM_OK;
+}
+
+/* What tells pieces apart goes together. */
+static enum tfm_status check_attention(const struct tfm_train_options *o, const struct config *c,
+                                       struct tfm_error *err)
+{
+    if (o->positions != TFM_POSITIONS_LEARNED && o->max_positions != DEFAULT_POSITIONS)
+        return err_set(err, TFM_EINVAL, "--max-positions is for --positions learned, and this is %s",
+                       config_choice(c, "positions"));
+    if (o->attention_function == TFM_ATTENTION_ADDITIVE && o->attention_scale == TFM_SCALE_NONE)
+        return err_set(
+            err, TFM_EINVAL,
+            "--attention-scale none is for --attention dot, and this is additive: there is no scale to "
+            "leave out");
+    if (o->attention_function == TFM_ATTENTION_ADDITIVE && o->positions == TFM_POSITIONS_ROPE)
+        return err_set(
+            err, TFM_EINVAL,
+            "--positions rope is for --attention dot, and this is additive: distances show in dot products");
+    if (o->positions == TFM_POSITIONS_ROPE && c->d_model / c->heads % 2 != 0)
+        return err_set(
+            err, TFM_EINVAL,
+            "--positions rope turns pairs of columns, but a head is %d wide with --dim-model %d and "
+            "--heads %d",
+            c->d_model / c->heads, c->d_model, c->heads);
     return TFM_OK;
 }
 
@@ -269,6 +296,7 @@ static enum tfm_status check_architecture(const struct tfm_train_options *o, str
     if (o->kv_heads < 0 || o->kv_heads > c.heads || (o->kv_heads > 0 && c.heads % o->kv_heads != 0))
         return err_set(err, TFM_EINVAL, "--kv-heads is %d; it can be a number that divides --heads %d, or 0",
                        o->kv_heads, c.heads);
+    TRY(check_attention(o, &c, err));
     if (config_check(&c, "the options", err) == TFM_OK)
         return TFM_OK;
     if (err != NULL)

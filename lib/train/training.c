@@ -141,6 +141,7 @@ static enum tfm_status list_settings(struct training *t, struct tfm_error *err)
     state_set(s, "--max-length-ratio", "%g", o->max_length_ratio);
     state_set(s, "--shuffle-window", "%d", o->shuffle_window);
     state_set(s, "--tsv-fields", "%d,%d", o->source_field, o->target_field);
+    state_set(s, "--arch", "%s", train_options_arch(c->arch)); /* first, since it changes what follows */
     state_set(s, "--enc-depth", "%d", c->encoder_layers);
     state_set(s, "--dec-depth", "%d", c->decoder_layers);
     state_set(s, "--dim-model", "%d", c->d_model);
@@ -158,7 +159,6 @@ static enum tfm_status list_settings(struct training *t, struct tfm_error *err)
     state_set(s, "--positions", "%s", config_choice(c, "positions"));
     if (c->positions == TFM_POSITIONS_LEARNED)
         state_set(s, "--max-positions", "%d", c->max_positions);
-    state_set(s, "--arch", "%s", train_options_arch(c->arch));
     state_set(s, "--rnn-cell", "%s", config_choice(c, "rnn_cell"));
     state_set(s, "--rnn-attention", "%s", config_choice(c, "rnn_attention"));
     state_set(s, "--tied-embeddings", "%s", config_choice(c, "tie_embeddings"));

@@ -73,6 +73,14 @@ translate --glossary "$dir/glossary.gz" "$dir/in" >"$dir/out"
 same "a compressed file" "$dir/out" "$dir/expected"
 run 2 "sampling" translate --glossary "$dir/glossary" --output-sampling full "$dir/in"
 has "sampling: why not" "$dir/err" "a glossary needs beam search"
+wrong "how terms are found, without terms" "option --glossary-ignore-case is for --glossary, which is missing" \
+    translate -m "$model" --glossary-ignore-case "$dir/in"
+wrong "standard input twice" "found standard input as the glossary and as text to translate" \
+    translate -m "$model" --glossary - "$dir/in" -
+wrong "standard input twice, once by default" "found standard input as the glossary and as text to translate" \
+    translate -m "$model" --glossary -
+translate --glossary - "$dir/in" <"$dir/glossary" >"$dir/out"
+same "standard input once" "$dir/out" "$dir/expected"
 printf 'dog\tKöter\n' >"$dir/one"
 run 0 "another model" "$tfm" translate -m "$model" --glossary "$dir/one" "$dir/in"
 is "another model: the term" "$(grep -c -w Köter "$dir/out")" 2

@@ -57,6 +57,7 @@ mini="--rnn-cell lstm --rnn-attention dot --mini-batch-words 200 --lr-warmup 20 
     run 2 "with another cell it does not go on" train "$dir/parts" $mini --rnn-cell gru --after 40u
     has "and the message names the option" "$dir/err" 'began with --rnn-cell lstm, and now it is gru'
     run 2 "nor as a Transformer" train "$dir/parts" --arch transformer --after 40u --mini-batch-words 200
+    has "which is what the message says" "$dir/err" 'began with --arch rnn, and now it is transformer'
     check "25 more, on one thread" train "$dir/parts" $mini --after 40u --cpu-threads 1
 }
 for file in weights ema moment1 moment2; do
@@ -83,6 +84,8 @@ run 2 "norms" train "$dir/none" --norm-position pre
 has "too" "$dir/err" '--norm-position is for --arch transformer'
 run 2 "positions" train "$dir/none" --positions rope
 has "as well" "$dir/err" '--positions is for --arch transformer'
+run 2 "learned positions" train "$dir/none" --max-positions 16
+has "are as well" "$dir/err" '--max-positions is for --arch transformer, and this is rnn'
 run 2 "an LSTM" train "$dir/none" --arch transformer --rnn-cell lstm
 has "is not" "$dir/err" '--rnn-cell is for --arch rnn, and this is transformer'
 

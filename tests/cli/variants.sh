@@ -84,12 +84,16 @@ has "rope: and says so" "$dir/err" 'its positions are "rope"'
 # ---- refused ----
 
 run 2 "RoPE in heads of one column" train "$dir/none" --positions rope --heads 32
-has "is refused" "$dir/err" 'a head is 1 wide'
+has "is refused" "$dir/err" 'tfm train: --positions rope .* a head is 1 wide with --dim-model 32 and --heads 32'
+run 2 "RoPE with additive attention" train "$dir/none" --positions rope --attention additive
+has "is refused" "$dir/err" '--positions rope is for --attention dot, and this is additive'
+run 2 "a number of positions that are not learned" train "$dir/none" --positions alibi --max-positions 16
+has "is refused" "$dir/err" '--max-positions is for --positions learned, and this is alibi'
 
 run 2 "heads that do not divide heads" train "$dir/none" --kv-heads 3
 has "are refused" "$dir/err" '--kv-heads is 3; it can be a number that divides --heads 4'
 run 2 "additive attention without a scale" train "$dir/none" --attention additive --attention-scale none
-has "is refused" "$dir/err" 'there is no scale to leave out'
+has "is refused" "$dir/err" 'tfm train: --attention-scale none .* there is no scale to leave out'
 
 # ---- stopped and gone on with ----
 
