@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/pool.h"
+#include "train/head_terms.h"
 
 #define MAX_THREADS 1024
 
@@ -119,7 +120,7 @@ static enum tfm_status check_corpora(const struct tfm_train_options *o, struct t
         if (n == 2)
             return err_set(err, TFM_EINVAL,
                            "both sides of the text cannot come from standard input: use --tsv - there");
-        n_stdin += n;
+        n_stdin += n + (c->alignment != NULL && strcmp(c->alignment, "-") == 0);
     }
     if (n_stdin > 1)
         return err_set(err, TFM_EINVAL, "standard input (\"-\") is named %d times; it can be read once",
@@ -270,7 +271,7 @@ static enum tfm_status check_architecture(const struct tfm_train_options *o, str
         return err_set(err, TFM_EINVAL, "--kv-heads is %d; it can be a number that divides --heads %d, or 0",
                        o->kv_heads, c.heads);
     if (config_check(&c, "the options", err) == TFM_OK)
-        return TFM_OK;
+        return head_terms_check(o, &c, err);
     if (err != NULL)
         err->status = TFM_EINVAL; /* no file is wrong */
     return TFM_EINVAL;
