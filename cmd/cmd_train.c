@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "head_loss_options.h"
 #include "options.h"
 #include "progress.h"
 #include "recipe.h"
@@ -16,6 +17,8 @@
 struct train_args {
     struct tfm_train_options options;
     struct corpus_list corpora;
+    struct head_loss_options heads;
+    struct tfm_head_loss head_losses[TFM_MAX_HEAD_LOSSES];
     const char *weights, *tsv_fields;
     const char *valid_sets[2], *vocabs[2];
     const char *recipe, *cpu;
@@ -133,6 +136,21 @@ static const struct option_spec options[] = {
       .help = "part of the probability spread over all pieces" },
     { .name = "r-drop", FIELD(options.r_drop), .argument = "ALPHA", .min = 0, .max = 1000,
       .help = "train each pair twice, with other dropout, and weigh their disagreement so much; 5 is usual" },
+    { .name = "head-loss", FIELD(heads.losses), .max = TFM_MAX_HEAD_LOSSES - 1,
+      .argument = "PART.LAYER.HEAD:KIND=W",
+      .help = "add W times a measure of an attention head to the loss: PART is encoder, decoder or cross, LAYER and HEAD "
+              "(or *) count from 0, KIND is entropy, sparsity or distance; W > 0 sharpens the head, or looks nearby, "
+              "W < 0 does the opposite; may be given several times" },
+    { .name = "guided-alignment", FIELD(heads.files), .argument = "FILE", .max = OPTION_NAMES_MAX,
+      .help = "word alignments of a corpus (0-0 1-2), a line for each pair, that a head is to learn; one for each corpus, "
+              "in their order, or none" },
+    { .name = "guided-alignment-cost", FIELD(heads.guided_cost), .argument = "ce|mse",
+      .help = "how far the head is from the alignment: cross-entropy, or squared differences" },
+    { .name = "guided-alignment-weight", FIELD(heads.guided_weight), .argument = "W", .min = 0, .max = 1000,
+      .help = "weight of that in the loss" },
+    { .name = "guided-alignment-head", FIELD(heads.guided_head), .argument = "LAYER.HEAD",
+      .standard = "the last layer's head 0",
+      .help = "the head of the attention to the source that learns it, from 0" },
     { .name = "clip-norm", FIELD(options.clip_norm), .argument = "X", .min = 0, .max = 1e9,
       .help = "longest gradient; 0 is any" },
     { .name = "weight-decay", FIELD(options.weight_decay), .argument = "X", .min = 0, .max = 1000,
@@ -188,6 +206,7 @@ static void set_defaults(void *fields)
     free(args->corpora.list);
     *args = (struct train_args){ 0 };
     tfm_train_options_init(&args->options);
+    args->heads.guided_weight = 0.1;
 }
 
 static const struct option_table table = {
@@ -225,6 +244,9 @@ static int check_arguments(struct train_args *args, int n_operands, char **argv)
     if (o->valid_tsv != NULL && args->valid_sets[0] != NULL)
         return options_wrong(&table, "found both --valid-sets and --valid-tsv, expected one of them");
     int wrong = read_weights(args);
+    if (wrong == OPTIONS_GO_ON)
+        wrong = head_loss_options_read(args->head_losses, &args->options.n_head_losses, &args->corpora, &args->heads,
+                                       &table);
     return wrong != OPTIONS_GO_ON ? wrong : options_columns(&table, args->tsv_fields, &args->options.source_field, &args->options.target_field);
 }
 
@@ -233,6 +255,7 @@ static int train(struct train_args *args)
     struct tfm_train_options *o = &args->options;
     o->corpora = args->corpora.list;
     o->n_corpora = args->corpora.n;
+    o->head_losses = args->head_losses;
     o->valid_source = args->valid_sets[0];
     o->valid_target = args->valid_sets[1];
     o->source_vocab = args->vocabs[0];

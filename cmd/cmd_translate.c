@@ -33,7 +33,7 @@ struct translate_args {
 /* clang-format off */
 static const struct option_spec options[] = {
     { .help = "Files" },
-    { .name = "model", .letter = 'm', FIELD(model), .argument = "FOLDER",
+    { .name = "model", .letter = 'm', FIELD(model), .argument = "FOLDER", .max = TFM_MAX_MODELS,
       .help = "the model (default: TFM_MODEL, then the one that comes with tfm); given several times: models "
               "that translate together" },
     { .name = "model-weights", FIELD(model_weights), .argument = "W,W,...",

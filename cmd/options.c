@@ -346,8 +346,9 @@ static int parse_corpus(struct parser *p, const struct given *given)
 static int parse_name(struct parser *p, const struct given *given)
 {
     struct option_names *names = (struct option_names *)(void *)(p->fields + given->spec->offset);
-    if (names->n == TFM_MAX_MODELS)
-        return options_wrong(p->table, "option %s: found more than %d of them", given->shown, TFM_MAX_MODELS);
+    assert(given->spec->max >= 1 && given->spec->max <= OPTION_NAMES_MAX);
+    if (names->n == (int)given->spec->max)
+        return options_wrong(p->table, "option %s: found more than %d of them", given->shown, names->n);
     const char *name = given->joined != NULL ? given->joined : next_value(p, given);
     if (name == NULL)
         return EXIT_USAGE;

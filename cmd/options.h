@@ -24,11 +24,13 @@ enum option_kind {
     OPTION_ENUM,     /* the words between the bars are the enumerators, from 0 on */
     OPTION_INTERVAL, /* an amount of training: 10e, 100Ku, 1Gt */
     OPTION_CORPUS,   /* a corpus more: two files or one, as the argument's name has two words or one */
-    OPTION_NAMES,    /* a string more */
+    OPTION_NAMES,    /* a string more; max of them, at most OPTION_NAMES_MAX */
 };
 
+#define OPTION_NAMES_MAX 64
+
 struct option_names { /* the strings given, in their order */
-    const char *list[TFM_MAX_MODELS];
+    const char *list[OPTION_NAMES_MAX];
     int n;
 };
 

@@ -22,7 +22,7 @@
 #include "terminal.h"
 
 enum {
-    LINE_SIZE = 1200
+    LINE_SIZE = 5000 /* room for all losses on heads */
 };
 
 /* ---- files ---- */
@@ -116,6 +116,14 @@ static const char *with_commas(long number, char *text, size_t size)
     return text;
 }
 
+/* Appends what the losses on heads were. */
+static void format_terms(const struct tfm_train_event *e, char *text)
+{
+    size_t len = strlen(text);
+    for (int i = 0; i < e->n_terms && len < LINE_SIZE; i++)
+        len += (size_t)snprintf(text + len, LINE_SIZE - len, " : %s %.4f", e->terms[i].name, e->terms[i].value);
+}
+
 /* The event as a log line without its time. */
 static void format_event(const struct tfm_train_event *e, double seconds, char *text)
 {
@@ -129,6 +137,7 @@ static void format_event(const struct tfm_train_event *e, double seconds, char *
             "Ep. %ld : Up. %ld : Sen. %s : Cost %.8f : Time %.2fs : %.2f words/s : gNorm %.4f : L.r. %.4e",
             e->epoch, e->update, with_commas(e->sentences, sentences, sizeof(sentences)), e->loss, seconds,
             e->tokens_per_second, e->gradient_norm, e->learn_rate);
+        format_terms(e, text);
         break;
     case TFM_EVENT_VALID:
         if (e->best)
@@ -152,6 +161,18 @@ static void print_line(FILE *file, time_t now, const char *text)
     fprintf(file, "[%s] %s\n", when, text);
 }
 
+static void print_terms(FILE *file, const struct tfm_train_event *e)
+{
+    if (e->n_terms == 0)
+        return;
+    fputs(", \"head_losses\": {", file);
+    for (int i = 0; i < e->n_terms; i++) {
+        fprintf(file, "%s\"%s\": ", i > 0 ? ", " : "", e->terms[i].name);
+        quote_number(file, e->terms[i].value);
+    }
+    fputc('}', file);
+}
+
 static void print_json(FILE *file, const struct tfm_train_event *e)
 {
     static const char *const kinds[] = {
@@ -173,6 +194,7 @@ static void print_json(FILE *file, const struct tfm_train_event *e)
         quote_field(file, "gradient_norm", e->gradient_norm);
         quote_field(file, "tokens_per_second", e->tokens_per_second);
         quote_field(file, "seconds_left", e->seconds_left >= 0 ? e->seconds_left : (double)NAN);
+        print_terms(file, e);
     } else if (e->kind == TFM_EVENT_VALID) {
         fprintf(file, ", \"metric\": \"%s\"", e->metric);
         quote_field(file, "value", e->value);
@@ -201,6 +223,10 @@ static void write_scalars(FILE *file, const struct tfm_train_event *e)
         event_file_add(file, time, e->update, "train/learn_rate", e->learn_rate);
         event_file_add(file, time, e->update, "train/gradient_norm", e->gradient_norm);
         event_file_add(file, time, e->update, "train/tokens_per_second", e->tokens_per_second);
+        for (int i = 0; i < e->n_terms; i++) {
+            snprintf(tag, sizeof(tag), "train/%s", e->terms[i].name);
+            event_file_add(file, time, e->update, tag, e->terms[i].value);
+        }
     } else if (e->kind == TFM_EVENT_VALID) {
         snprintf(tag, sizeof(tag), "valid/%s", e->metric);
         event_file_add(file, time, e->update, tag, e->value);

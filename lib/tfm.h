@@ -362,6 +362,29 @@ struct tfm_head { /* an attention head: means over the queries that see two keys
     enum tfm_verdict verdict;
 };
 
+enum tfm_head_loss_kind { /* of a row of attention weights p, for the query at place i; formulas in tfm-train(1) */
+    TFM_HEAD_ENTROPY,       /* -sum p ln p */
+    TFM_HEAD_SPARSITY,      /* sum of the square roots of p */
+    TFM_HEAD_DISTANCE,      /* sum p |i - j|, of self-attention */
+    TFM_HEAD_ALIGNMENT_CE,  /* -sum a ln p, of CROSS, with the weights a that the corpora's alignments give ... */
+    TFM_HEAD_ALIGNMENT_MSE, /* ... or sum (p - a)^2 (guided alignment, Chen et al. 2016) */
+};
+
+struct tfm_head_loss { /* a term of a training's loss: weight * the mean over the rows of a head */
+    enum tfm_part part;
+    int layer;     /* from 0; -1: the last */
+    int head;      /* from 0; -1: each of the layer */
+    enum tfm_head_loss_kind kind;
+    double weight; /* positive makes the value smaller; 0 only reports it */
+};
+
+#define TFM_MAX_HEAD_LOSSES 64
+
+struct tfm_head_term { /* such a term, in reports */
+    const char *name;  /* "encoder.2.3:entropy" */
+    double value;      /* mean without its weight, since the last report; NaN where there was no row */
+};
+
 struct tfm_train_event {
     enum tfm_event_kind kind;
     const char *text;
@@ -382,12 +405,16 @@ struct tfm_train_event {
     const struct tfm_profile *profile; /* PROFILE: valid during the call */
     const struct tfm_head *heads; /* ATTENTION: [n_heads], encoder, decoder, cross; valid during the call */
     int n_heads;
+    const struct tfm_head_term *terms; /* PROGRESS: [n_terms] of head_losses; valid during the call */
+    int n_terms;
 };
 
 /* A parallel text: files, plain or gzip, "-" for standard input, or commands such as "zcat a.gz b.gz |". */
 struct tfm_corpus {
     const char *source, *target; /* a line of one is the translation of that line of the other */
     const char *tsv;             /* or one with source<TAB>target a line */
+    const char *alignment;       /* for guided alignment: pairs of words as in "0-0 1-2", a line for each pair; NULL:
+                                    none. Only tfm_train looks at it */
     double weight;               /* how often each pair is seen in a pass; 0 is 1 */
 };
 
@@ -447,6 +474,9 @@ struct tfm_train_options {
     float r_drop;              /* weight of the divergence between two passes with other dropout (alpha of Liang
                                   et al. 2021); 0: one pass. Default 0 */
     float clip_norm;           /* 0: off. Default 1 */
+    const struct tfm_head_loss *head_losses; /* [n_head_losses], at most TFM_MAX_HEAD_LOSSES: added to the loss. Default
+                                  none. Those of alignments need corpora with alignments, and these need one */
+    int n_head_losses;
     float weight_decay;        /* part of each matrix that an update takes away, times the learning rate
                                   (Loshchilov and Hutter 2019). Default 0 */
     uint64_t seed;             /* Default 1 */

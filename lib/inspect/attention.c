@@ -22,18 +22,13 @@
 #define START_LABEL "<start>" /* often the same id as </s>, and then better told apart */
 
 static const struct part {
-    const char *name, *where;   /* the latter in messages */
+    const char *where;          /* in messages */
     const char *prefix, *value; /* of the value that the tap shows */
 } parts[] = {
-    [TFM_ENCODER] = { "encoder", "the encoder", "encoder.layers", "self_attn.weights" },
-    [TFM_DECODER] = { "decoder", "the decoder", "decoder.layers", "self_attn.weights" },
-    [TFM_CROSS] = { "cross", "the decoder", "decoder.layers", "encoder_attn.weights" },
+    [TFM_ENCODER] = { "the encoder", "encoder.layers", "self_attn.weights" },
+    [TFM_DECODER] = { "the decoder", "decoder.layers", "self_attn.weights" },
+    [TFM_CROSS] = { "the decoder", "decoder.layers", "encoder_attn.weights" },
 };
-
-const char *attention_part_name(enum tfm_part part)
-{
-    return parts[part].name;
-}
 
 const float *attention_map(const struct attention *a, int layer, int head)
 {

@@ -49,7 +49,7 @@ enum tfm_status dump_json(FILE *out, const struct attention *a, struct tfm_error
     putc('{', out);
     TRY(json_pieces(out, "source", a->source, a->n_source, err));
     TRY(json_pieces(out, "target", a->target, a->n_target, err));
-    fprintf(out, "\"part\": \"%s\",\n", attention_part_name(a->part));
+    fprintf(out, "\"part\": \"%s\",\n", config_part_name(a->part));
     TRY(json_pieces(out, "queries", a->queries, a->n_queries, err));
     TRY(json_pieces(out, "keys", a->keys, a->n_keys, err));
     fputs("\"layers\": [", out);

@@ -226,7 +226,7 @@ static enum tfm_status write_map(FILE *out, struct str *line, const struct map_s
         int used = style->row_label + column_width(style, first);
         for (end = first + 1; end < a->n_keys && used + column_width(style, end) <= style->width; end++)
             used += column_width(style, end);
-        fprintf(out, "\n%s layer %d", attention_part_name(a->part), a->layer + layer);
+        fprintf(out, "\n%s layer %d", config_part_name(a->part), a->layer + layer);
         if (style->mean)
             fprintf(out, ", mean of %d heads", a->n_heads);
         else

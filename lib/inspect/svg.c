@@ -190,7 +190,7 @@ enum tfm_status svg_write(FILE *out, const struct attention *a, struct tfm_error
             "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" "
             "width=\"%.0f\" height=\"%.0f\" font-family=\"sans-serif\" font-size=\"%d\">\n"
             "<title>%s attention</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n<defs>\n",
-            width, height, FONT, attention_part_name(a->part));
+            width, height, FONT, config_part_name(a->part));
     TRY(write_labels(out, "queries", a->queries, a->n_queries, false, err));
     TRY(write_labels(out, "keys", a->keys, a->n_keys, true, err));
     fputs("</defs>\n", out);

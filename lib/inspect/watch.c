@@ -135,7 +135,7 @@ static enum tfm_status draw_pair(const struct tfm_model *model, const struct int
         if (a.n_layers == 0)
             continue;
         str_clear(&path);
-        status = str_printf(&path, err, "%s/%d-%s.svg", folder, number, attention_part_name(part));
+        status = str_printf(&path, err, "%s/%d-%s.svg", folder, number, config_part_name(part));
         if (status == TFM_OK)
             status = attention_collect(&a, model, source, target, err);
         if (status == TFM_OK)

@@ -548,6 +548,12 @@ int config_attention_layers(const struct config *config, enum tfm_part part)
     return part == TFM_ENCODER ? config->encoder_layers : config->decoder_layers;
 }
 
+const char *config_part_name(enum tfm_part part)
+{
+    static const char *const names[] = { "encoder", "decoder", "cross" };
+    return names[part];
+}
+
 bool config_preset(struct config *config, const char *name)
 {
     static const struct preset {

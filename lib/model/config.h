@@ -68,6 +68,8 @@ size_t config_inner_size(const struct config *config);
 /* Layers of a part that have attention; with recurrent units or networks some have none. */
 int config_attention_layers(const struct config *config, enum tfm_part part);
 
+const char *config_part_name(enum tfm_part part); /* "encoder", "decoder" or "cross" */
+
 /* The name of the first field in which two differ; NULL: in none. */
 const char *config_difference(const struct config *a, const struct config *b);
 

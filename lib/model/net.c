@@ -18,8 +18,7 @@ static struct norm norm_of(const struct config *c, const real *gamma, const real
     return n;
 }
 
-static struct attn attn_of(const struct config *c, const real *score, const char *prefix, int layer,
-                           const char *name, int place)
+static struct attn attn_of(const struct config *c, const real *score, enum tfm_part part, int layer, int place)
 {
     int dim = c->d_model / c->heads;
     bool is_scaled = c->attention_scale == TFM_SCALE_SQRT && score == NULL;
@@ -30,9 +29,10 @@ static struct attn attn_of(const struct config *c, const real *score, const char
                       .score = score,
                       .dropout = (real)c->attention_dropout,
                       .place = place,
-                      .prefix = prefix,
+                      .part = part,
+                      .prefix = part == TFM_ENCODER ? "encoder.layers" : "decoder.layers",
                       .layer = layer,
-                      .name = name };
+                      .name = part == TFM_CROSS ? "encoder_attn" : "self_attn" };
     return a;
 }
 
@@ -52,6 +52,7 @@ static void block_bind(struct block *block, const struct config *c, const struct
                        bool has_cross, int layer)
 {
     int d = c->d_model, f = c->ffn_dim, kv = d / c->heads * config_kv_heads(c);
+    enum tfm_part part = has_cross ? TFM_DECODER : TFM_ENCODER;
     const char *prefix = has_cross ? "decoder.layers" : "encoder.layers";
     int place = BLOCK_PLACES * (layer + 1); /* the first BLOCK_PLACES are the embeddings' */
     *block = (struct block){
@@ -66,7 +67,7 @@ static void block_bind(struct block *block, const struct config *c, const struct
         .ffn_norm = norm_of(c, w->ffn_norm_w, w->ffn_norm_b),
         .self_qkv = linear_of(d + 2 * kv, d, w->self_q_w, w->self_q_b),
         .self_out = linear_of(d, d, w->self_out_w, w->self_out_b),
-        .self = attn_of(c, w->self_score, prefix, layer, "self_attn", place + BLOCK_PLACE_SELF_WEIGHTS),
+        .self = attn_of(c, w->self_score, part, layer, place + BLOCK_PLACE_SELF_WEIGHTS),
         .ffn = { .fc1 = linear_of(activation_width(c->activation) * f, d, w->fc1_w, w->fc1_b),
                  .fc2 = linear_of(d, f, w->fc2_w, w->fc2_b),
                  .activation = activation_of(c->activation),
@@ -87,8 +88,7 @@ static void block_bind(struct block *block, const struct config *c, const struct
     block->cross_q = linear_of(d, d, w->cross_q_w, w->cross_q_b);
     block->cross_kv = linear_of(2 * kv, d, w->cross_k_w, w->cross_k_b);
     block->cross_out = linear_of(d, d, w->cross_out_w, w->cross_out_b);
-    block->cross =
-        attn_of(c, w->cross_score, prefix, layer, "encoder_attn", place + BLOCK_PLACE_CROSS_WEIGHTS);
+    block->cross = attn_of(c, w->cross_score, TFM_CROSS, layer, place + BLOCK_PLACE_CROSS_WEIGHTS);
 }
 
 void net_bind(struct net *net, const struct config *c, const struct weights *w)

@@ -36,7 +36,8 @@ void rnn_decoder_bind(struct rnn_decoder *decoder, const struct config *c, const
                                    .scale = 1,
                                    .score = w->rnn_score_w, /* NULL: products */
                                    .dropout = (real)c->attention_dropout,
-                                   .place = place + BLOCK_PLACE_CROSS_WEIGHTS };
+                                   .place = place + BLOCK_PLACE_CROSS_WEIGHTS,
+                                   .part = TFM_CROSS };
     decoder->readout_state = linear_of(d, d, w->rnn_readout_state_w, w->rnn_readout_b);
     decoder->readout_context = linear_of(d, d, w->rnn_readout_context_w, NULL);
     decoder->readout_dropout = (real)c->activation_dropout;
@@ -120,6 +121,8 @@ static void attend_step(struct rnn_decoder_acts *acts, int t, const struct attn_
     const uint64_t *drop_keys = acts->drop_keys ? acts->drop_keys + first : NULL;
     struct run quiet = *run; /* weights are shown when all are there */
     quiet.tap = NULL;
+    struct attn attn = decoder->attn;
+    attn.rows = pass->steps->row + first;
     rnn_recall(pass, t);
     profile_to(run->profile, PROFILE_PROJECT);
     if (decoder->has_query)
@@ -127,8 +130,8 @@ static void attend_step(struct rnn_decoder_acts *acts, int t, const struct attn_
     else
         memcpy(query, pass->old_h + at, sizeof(real) * (size_t)n * (size_t)d);
     profile_to(run->profile, PROFILE_ATTEND);
-    attn_forward(mix, weights, query, d, NULL, d, NULL, d, acts->packed, segments, n_segments, &decoder->attn,
-                 drop_keys, &quiet);
+    attn_forward(mix, weights, query, d, NULL, d, NULL, d, acts->packed, segments, n_segments, &attn, drop_keys,
+                 &quiet);
     profile_to(run->profile, PROFILE_PROJECT);
     real *products = take(n, g, run);
     linear_forward(products, mix, &decoder->context, n, run);
@@ -280,6 +283,7 @@ static void attend_step_backward(struct decoder_back *back, struct weights *grad
     profile_to(run->profile, PROFILE_ATTEND);
     struct attn attn = decoder->attn;
     attn.dscore = grad->rnn_score_w;
+    attn.rows = acts->steps.row + first;
     attn_backward(dquery, d, back->dkeys, d, back->dmemory, d, dmix, weights, query, d, acts->keys, d,
                   acts->memory, d, back->segments, n_segments, &attn, drop_keys, run);
     /* query = old_h W^T */

@@ -4,6 +4,7 @@
  * and back, with D = dropout's mask / (1 - p):
  *     dV = (P D)^T dO    dP = (dO V^T) D    dS = scale * P (dP - rowsum(dP P))    dQ = dS K    dK = dS^T Q
  *     dB = dS / scale
+ * where losses on a head's weights (head_loss.c) add to dP.
  * An additive score is score_h . tanh(q + k) in place of scale * q . k.
  * The products are the kernels' own, whose results for a row depend on nothing but the row: so a decoding
  * step gives the same bits as the whole target at once. Sentence by sentence the matrices are small and stay
@@ -17,6 +18,7 @@
 #include <string.h>
 
 #include "nn/dropout.h"
+#include "nn/head_loss.h"
 
 size_t attn_weights_size(const struct attn_segment *segments, int n_segments, int heads)
 {
@@ -223,6 +225,8 @@ void attn_forward(real *out, real *weights, const real *q, int ldq, const real *
             score(p + first, q, ldq, &head, h, s, attn, run);
             weigh(p, h, s, attn, run);
             show_weights(p, h, s, attn, run);
+            if (run->heads)
+                head_loss_forward(run->heads, p, h, s, attn);
             if (weights)
                 weights += area;
             if (drop) {
@@ -292,6 +296,8 @@ void attn_backward(real *dq, int lddq, real *dk, int lddk, real *dv, int lddv, c
             kern->gemm(ds, n_k, up, d, 1, vt, n_k, n_q, n_k, dim, false);
             if (drop)
                 drop_weights(ds, ds, h, s, attn, keys, run);
+            if (run->heads)
+                head_loss_backward(ds, run->heads, weights, h, s, attn);
             /* P = softmax(scale * S + B) */
             weigh_backward(ds, weights, h, s, attn, run);
             score_backward(dq + (size_t)s->q_start * lddq + h * dim, lddq,

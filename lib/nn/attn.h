@@ -11,6 +11,7 @@
 #define TFM_NN_ATTN_H
 
 #include "nn/run.h"
+#include "tfm.h"
 
 struct attn_segment {
     int q_start, n_q;  /* query rows q_start .. q_start + n_q - 1 */
@@ -28,6 +29,8 @@ struct attn {
     real *dscore;       /* attn_backward adds its gradient here */
     real dropout;       /* of the weights */
     int place;          /* for dropout keys */
+    enum tfm_part part; /* for losses on single heads, with the layer */
+    const int *rows;    /* ... which of the target's rows each query is; NULL: that of its own number */
     const char *prefix; /* for the tap: "encoder.layers" ... */
     int layer;
     const char *name; /* ... and "self_attn" or "encoder_attn" */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "train/links.h"
 #include "train/scan.h"
 
 enum tfm_status bitext_name(struct str *name, const struct tfm_corpus *corpus, struct tfm_error *err)
@@ -19,18 +20,20 @@ enum tfm_status bitext_name(struct str *name, const struct tfm_corpus *corpus, s
 
 static enum tfm_status scan(struct bitext *b, struct pool *pool, struct tfm_error *err)
 {
-    struct scan scans[2];
-    for (int i = 0; i < b->n_sides; i++)
+    struct scan scans[SOURCE_MAX];
+    int n = bitext_files(b);
+    for (int i = 0; i < n; i++)
         scans[i] = (struct scan){ .source = &b->side[i],
-                                  .columns = b->n_sides == 1 ? &b->columns : NULL,
-                                  .block_lines = b->block_lines };
-    enum tfm_status status = scan_run(scans, b->n_sides, pool, err);
-    for (int i = 0; i < b->n_sides; i++)
+                                  .columns = b->n_sides == 1 && i == 0 ? &b->columns : NULL,
+                                  .block_lines = b->block_lines,
+                                  .is_alignment = i == b->n_sides };
+    enum tfm_status status = scan_run(scans, n, pool, err);
+    for (int i = 0; i < n; i++)
         b->offset[i] = scans[i].offset;
     TRY(status);
     b->n_pairs = scans[0].n_lines;
     b->n_blocks = scans[0].n_blocks;
-    b->fingerprint = scan_fingerprint(scans, b->n_sides);
+    b->fingerprint = scan_fingerprint(scans, n);
     return TFM_OK;
 }
 
@@ -38,11 +41,15 @@ enum tfm_status bitext_open(struct bitext *b, const struct tfm_corpus *corpus, c
                             int block_lines, const struct spool *spool, struct pool *pool,
                             struct tfm_error *err)
 {
-    const char *const sides[] = { corpus->source, corpus->target };
-    *b = (struct bitext){ .n_sides = corpus->tsv != NULL ? 1 : 2,
+    static const char *const two[] = { "source", "target", "alignment" }, *const one[] = { "tsv", "alignment" };
+    const char *const files[] = { corpus->source, corpus->target, corpus->alignment };
+    const char *const tsv_files[] = { corpus->tsv, corpus->alignment };
+    bool is_tsv = corpus->tsv != NULL;
+    *b = (struct bitext){ .n_sides = is_tsv ? 1 : 2,
+                          .is_aligned = corpus->alignment != NULL,
                           .columns = *columns,
                           .block_lines = block_lines };
-    TRY(source_open(b->side, corpus->tsv != NULL ? &corpus->tsv : sides, b->n_sides, spool, err));
+    TRY(source_open(b->side, is_tsv ? tsv_files : files, is_tsv ? one : two, bitext_files(b), spool, err));
     enum tfm_status status = scan(b, pool, err);
     if (status != TFM_OK)
         bitext_release(b);
@@ -51,7 +58,7 @@ enum tfm_status bitext_open(struct bitext *b, const struct tfm_corpus *corpus, c
 
 void bitext_release(struct bitext *b)
 {
-    for (int i = 0; i < b->n_sides; i++) {
+    for (int i = 0; i < bitext_files(b); i++) {
         source_release(&b->side[i]);
         mem_free(b->offset[i]);
     }
@@ -119,35 +126,44 @@ static bool find_column(struct span *column, struct span line, int n)
     }
 }
 
-/* The next pair of a block; *side tells on which one it is missing. */
+/* The next pair of a block, and behind it its alignment, where there is one; *side tells on which file it is
+ * missing. */
 static bool next_pair(struct span *pair, const struct bitext *b, struct text *texts, int *side)
 {
-    struct span line;
+    struct span line[SOURCE_MAX] = { 0 };
     int source = b->columns.source > 0 ? b->columns.source : 1;
     int target = b->columns.target > 0 ? b->columns.target : 2;
-    for (*side = 0; *side < b->n_sides; ++*side) {
-        if (!cut_line(&pair[*side], &texts[*side].rest))
+    for (*side = 0; *side < bitext_files(b); ++*side) {
+        if (!cut_line(&line[*side], &texts[*side].rest))
             return false;
     }
     *side = 0;
-    line = pair[0];
-    return b->n_sides == 2 || (find_column(&pair[0], line, source) && find_column(&pair[1], line, target));
+    pair[2] = line[b->n_sides];
+    if (b->n_sides == 1)
+        return find_column(&pair[0], line[0], source) && find_column(&pair[1], line[0], target);
+    pair[0] = line[0];
+    pair[1] = line[1];
+    return true;
 }
 
 static enum tfm_status read_pairs(struct text_block *out, const struct bitext *b, int block,
                                   struct text *texts, const bool *chosen, uint64_t place,
                                   struct tfm_error *err)
 {
-    struct span pair[2];
+    struct span pair[3];
     int n = bitext_block_pairs(b, block), side;
-    place += (uint64_t)block * (uint64_t)b->block_lines;
+    uint64_t first = (uint64_t)block * (uint64_t)b->block_lines;
     for (int i = 0; i < n; i++) {
         if (!next_pair(pair, b, texts, &side))
             return has_changed(b, side, err);
-        if (chosen == NULL || chosen[i])
-            TRY(pairs_add(out, pair[0], pair[1], place + (uint64_t)i, err));
+        if (chosen != NULL && !chosen[i])
+            continue;
+        TRY(pairs_add(out, pair[0], pair[1], place + first + (uint64_t)i, err));
+        if (b->is_aligned)
+            TRY(links_parse(&out->links, out->n - 1, pair[2], pair, b->side[b->n_sides].name,
+                            first + (uint64_t)i + 1, err));
     }
-    for (side = 0; side < b->n_sides; side++) {
+    for (side = 0; side < bitext_files(b); side++) {
         if (texts[side].rest.len > 0)
             return has_changed(b, side, err);
     }
@@ -157,13 +173,13 @@ static enum tfm_status read_pairs(struct text_block *out, const struct bitext *b
 enum tfm_status bitext_read(struct text_block *out, const struct bitext *b, int block, const bool *chosen,
                             uint64_t place, struct tfm_error *err)
 {
-    struct text texts[2] = { { 0 }, { 0 } };
+    struct text texts[SOURCE_MAX] = { 0 };
     enum tfm_status status = TFM_OK;
-    for (int i = 0; i < b->n_sides && status == TFM_OK; i++)
+    for (int i = 0; i < bitext_files(b) && status == TFM_OK; i++)
         status = read_text(&texts[i], b, i, block, err);
     if (status == TFM_OK)
         status = read_pairs(out, b, block, texts, chosen, place, err);
-    for (int i = 0; i < b->n_sides; i++)
+    for (int i = 0; i < bitext_files(b); i++)
         mem_free(texts[i].bytes);
     return status;
 }

@@ -1,6 +1,6 @@
 /*
- * bitext.h: a parallel text on disk: opened, read through once to prove it, and from then on readable in
- * blocks of lines.
+ * bitext.h: a parallel text on disk, which may have an alignment: opened, read through once to prove it, and
+ * from then on readable in blocks of lines.
  */
 #ifndef TFM_TRAIN_BITEXT_H
 #define TFM_TRAIN_BITEXT_H
@@ -14,13 +14,14 @@ struct columns { /* of a tab-separated file, from 1; both 0: it has two */
 };
 
 struct bitext {
-    struct source side[2]; /* source and target, or the one of tab-separated lines */
-    int n_sides;
+    struct source side[SOURCE_MAX]; /* source and target, or the one of tab-separated lines; then the alignment */
+    int n_sides;                    /* 1 or 2 */
+    bool is_aligned;
     struct columns columns;
     uint64_t n_pairs;
     int block_lines; /* pairs a block; the last may have fewer */
     int n_blocks;
-    uint64_t *offset[2];  /* [n_blocks + 1]: where in its side each block begins */
+    uint64_t *offset[SOURCE_MAX];  /* [n_blocks + 1]: where in its side each block begins */
     uint64_t fingerprint; /* of all bytes */
 };
 
@@ -38,6 +39,11 @@ static inline int bitext_block_pairs(const struct bitext *bitext, int block)
 {
     uint64_t left = bitext->n_pairs - (uint64_t)block * (uint64_t)bitext->block_lines;
     return left < (uint64_t)bitext->block_lines ? (int)left : bitext->block_lines;
+}
+
+static inline int bitext_files(const struct bitext *bitext)
+{
+    return bitext->n_sides + bitext->is_aligned;
 }
 
 /* Appends the pairs of a block, or those of them that are `chosen` (NULL: all); the first one of the text is

@@ -13,6 +13,8 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "text/sample.h"
+#include "train/guide.h"
+#include "train/links.h"
 
 #define N_SLICES 64
 
@@ -55,13 +57,15 @@ void corpus_release(struct corpus *corpus)
     mem_free(corpus->target.ids);
     mem_free(corpus->target.start);
     mem_free(corpus->place);
+    links_release(&corpus->links);
     *corpus = (struct corpus){ 0 };
 }
 
 void corpus_clear(struct corpus *corpus)
 {
     corpus->n = 0;
-    corpus->n_empty = corpus->n_long = corpus->n_unequal = 0;
+    corpus->n_empty = corpus->n_long = corpus->n_unequal = corpus->n_unguided = 0;
+    links_clear(&corpus->links);
 }
 
 void corpus_copy(int *ids, const struct corpus_side *side, int pair)
@@ -222,8 +226,32 @@ static bool is_unequal(const struct corpus *corpus, int n_source, int n_target)
     return corpus->max_ratio > 0 && longer > corpus->max_ratio * (n_source + n_target - longer);
 }
 
-/* place [pairs of the slice] */
-static enum tfm_status append_slice(struct corpus *corpus, const struct slice *slice, const uint64_t *place,
+/* Where the pairs come from that are appended, number `first` and those behind it. */
+struct origin {
+    const uint64_t *place;
+    const struct links *links;
+    size_t first;
+};
+
+/* The alignment of pair `from` of the origin for the corpus's last pair. */
+static enum tfm_status append_links(struct corpus *corpus, const struct origin *origin, size_t from,
+                                    const int *source, int n_source, const int *target, int n_target,
+                                    struct tfm_error *err)
+{
+    size_t n;
+    const struct link *list = links_of(origin->links, from, &n);
+    if (n == 0)
+        return TFM_OK;
+    const struct linked_pair *pair = &origin->links->pairs[from];
+    if (!guide_fits(pair, source, (size_t)n_source, corpus->source.spm, target, (size_t)n_target,
+                    corpus->target.spm)) {
+        corpus->n_unguided++;
+        return TFM_OK;
+    }
+    return links_add(&corpus->links, (size_t)corpus->n - 1, list, n, pair->n_words, err);
+}
+
+static enum tfm_status append_slice(struct corpus *corpus, const struct slice *slice, const struct origin *origin,
                                     struct tfm_error *err)
 {
     size_t source = 0, target = 0;
@@ -239,7 +267,9 @@ static enum tfm_status append_slice(struct corpus *corpus, const struct slice *s
             TRY(reserve_pair(corpus, err));
             TRY(append(&corpus->source, corpus->n, slice->source.data + source, n_source, err));
             TRY(append(&corpus->target, corpus->n, slice->target.data + target, n_target, err));
-            corpus->place[corpus->n++] = place[p / 2];
+            corpus->place[corpus->n++] = origin->place[origin->first + p / 2];
+            TRY(append_links(corpus, origin, origin->first + p / 2, slice->source.data + source, n_source,
+                             slice->target.data + target, n_target, err));
         }
         source += (size_t)n_source;
         target += (size_t)n_target;
@@ -247,15 +277,15 @@ static enum tfm_status append_slice(struct corpus *corpus, const struct slice *s
     return TFM_OK;
 }
 
-/* place [pairs of all slices] */
 static enum tfm_status append_slices(struct corpus *corpus, const struct slice *slices, const uint64_t *place,
-                                     struct tfm_error *err)
+                                     const struct links *links, struct tfm_error *err)
 {
+    struct origin origin = { .place = place, .links = links };
     for (int i = 0; i < N_SLICES; i++) {
         if (slices[i].status != TFM_OK)
             return err_set(err, slices[i].status, "%s", slices[i].err.message);
-        TRY(append_slice(corpus, &slices[i], place, err));
-        place += slices[i].lengths.n / 2;
+        TRY(append_slice(corpus, &slices[i], &origin, err));
+        origin.first += slices[i].lengths.n / 2;
     }
     return TFM_OK;
 }
@@ -266,7 +296,7 @@ static enum tfm_status encode_block(struct encoding *e, struct corpus *corpus, c
     e->corpus = corpus;
     e->block = block;
     pool_run(pool, N_SLICES, encode_slice, e);
-    return append_slices(corpus, e->slices, block->place, err);
+    return append_slices(corpus, e->slices, block->place, &block->links, err);
 }
 
 static void release_slices(struct slice *slices)
@@ -293,9 +323,9 @@ enum tfm_status corpus_sample(struct corpus *corpus, const struct corpus *base, 
     s->base = base;
     s->alpha = alpha;
     s->key = key;
-    corpus->n = 0;
+    corpus_clear(corpus);
     pool_run(pool, N_SLICES, sample_slice, s);
-    enum tfm_status status = append_slices(corpus, s->slices, base->place, err);
+    enum tfm_status status = append_slices(corpus, s->slices, base->place, &base->links, err);
     release_slices(s->slices);
     mem_free(s);
     return status;

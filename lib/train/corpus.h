@@ -20,13 +20,15 @@ struct corpus_side {
 
 struct corpus {
     struct corpus_side source, target;
-    uint64_t *place; /* [n]: which pair of the whole text each is */
-    int n;           /* pairs kept */
+    uint64_t *place;    /* [n]: which pair of the whole text each is */
+    struct links links; /* of pairs with an alignment, between words */
+    int n;              /* pairs kept */
     int cap;
     int max_length;
     double max_ratio; /* 0: any */
     long n_empty;     /* left out: nothing on one or both sides */
     long n_long;      /* left out: longer than max_length pieces on a side */
+    long n_unguided;  /* kept without their alignment: their pieces make other words than spaces do */
     long n_unequal;   /* left out: one side over max_ratio times as long as the other */
 };
 

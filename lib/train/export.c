@@ -26,7 +26,7 @@ static int set_name(json_t *object, const char *field, const char *path)
 static int set_names(json_t *object, const struct tfm_corpus *corpus)
 {
     return set_name(object, "source", corpus->source) || set_name(object, "target", corpus->target) ||
-           set_name(object, "tsv", corpus->tsv);
+           set_name(object, "tsv", corpus->tsv) || set_name(object, "alignment", corpus->alignment);
 }
 
 /* One corpus is named by the fields themselves, several by a list of such fields and weights. */
@@ -50,7 +50,23 @@ static int set_score(json_t *object, enum metric metric, const struct score *sco
                            : 0;
 }
 
-static json_t *provenance(const struct tfm_train_options *o, const struct train_state *state,
+/* The weights of losses on heads, under their names. */
+static int set_head_losses(json_t *object, const struct tfm_train_options *o, const struct config *config)
+{
+    struct head_loss losses[TFM_MAX_HEAD_LOSSES];
+    struct head_terms terms;
+    if (o->n_head_losses == 0)
+        return 0;
+    head_terms_bind(losses, &terms, o, config);
+    json_t *list = json_object();
+    int failed = json_object_set_new(object, "head_losses", list);
+    for (int i = 0; i < o->n_head_losses && !failed; i++)
+        failed = json_object_set_new(list, terms.list[i].name, json_real(o->head_losses[i].weight));
+    return failed;
+}
+
+static json_t *provenance(const struct tfm_train_options *o, const struct config *config,
+                          const struct train_state *state,
                           const struct schedule_point *point, uint64_t n_pairs)
 {
     char seed[32];
@@ -60,7 +76,7 @@ static json_t *provenance(const struct tfm_train_options *o, const struct train_
                   "seed", seed, "pairs", (json_int_t)n_pairs, "learn_rate", o->learn_rate, "epochs",
                   point->epochs, "updates", (json_int_t)point->update, "target_tokens", point->target_tokens,
                   "mini_batch_words", o->mini_batch_words);
-    int failed = object == NULL || set_corpora(object, o) ||
+    int failed = object == NULL || set_corpora(object, o) || set_head_losses(object, o, config) ||
                  json_object_set_new(object, "seconds", json_real(state->seconds));
     for (int m = 0; m < N_METRICS && !failed; m++)
         failed = set_score(object, (enum metric)m, &state->scores[m]);
@@ -76,7 +92,7 @@ enum tfm_status export_model(const struct tfm_train_options *options, const stru
                              const struct train_state *state, const struct schedule_point *point,
                              uint64_t n_pairs, struct pool *pool, struct tfm_error *err)
 {
-    json_t *training = provenance(options, state, point, n_pairs);
+    json_t *training = provenance(options, config, state, point, n_pairs);
     if (training == NULL)
         return err_set(err, TFM_ENOMEM, "no memory to describe the model in %s", options->model);
     enum tfm_status status = model_write(options->model, config, training, params, weights,

@@ -10,14 +10,15 @@
 
 #include "base/mem.h"
 #include "num/gemm.h"
+#include "train/guide.h"
 
 #define MICRO_ROWS 1024
 
 /* More than a micro-batch can take: what the layers keep for the backward pass, what comes and goes with one
  * layer, and the logits of a tile. */
-static size_t scratch_size(const struct config *c, int longest, int copies)
+static size_t scratch_size(const struct config *c, const struct lanes_size *size)
 {
-    size_t l = (size_t)longest, rows = MICRO_ROWS + l * (size_t)copies, d = (size_t)c->d_model,
+    size_t l = (size_t)size->longest, rows = MICRO_ROWS + l * (size_t)size->copies, d = (size_t)c->d_model,
            f = config_inner_size(c);
     size_t weights = (size_t)c->heads * l; /* of attention, a row */
     size_t kept = (size_t)c->encoder_layers * (10 * d + f + weights) +
@@ -25,9 +26,10 @@ static size_t scratch_size(const struct config *c, int longest, int copies)
     size_t passing = 24 * d + f;
     size_t lists = 128 + 16 * (size_t)(c->encoder_layers + c->decoder_layers); /* ids, keys, statistics */
     size_t biases = 8 * (size_t)c->heads * l; /* of distances, and their gradients */
+    size_t guide = size->is_guided ? l * sizeof(struct guide_link) + 64 : 0; /* bytes, a row */
     size_t reals =
         rows * (kept + passing + lists) + biases + 4 * l * l + (XENT_ROWS + 1) * (size_t)c->vocab_size;
-    return reals * sizeof(real) + ((size_t)1 << 20); /* an arena rounds each block up */
+    return reals * sizeof(real) + rows * guide + ((size_t)1 << 20); /* an arena rounds each block up */
 }
 
 static enum tfm_status scratch_init(struct arena *arena, size_t size, int longest, struct tfm_error *err)
@@ -44,14 +46,13 @@ static enum tfm_status scratch_init(struct arena *arena, size_t size, int longes
                    longest, size >> 20, granted >> 20);
 }
 
-enum tfm_status lanes_init(struct lanes *lanes, int n, int threads, int longest, int copies,
-                           const struct config *config, size_t block_size, struct tfm_error *err)
+enum tfm_status lanes_init(struct lanes *lanes, const struct lanes_size *size, const struct config *config, size_t block_size, struct tfm_error *err)
 {
     *lanes = (struct lanes){ 0 };
-    lanes->lane = mem_alloc((size_t)n * sizeof(*lanes->lane), err);
-    lanes->arena = mem_alloc((size_t)threads * sizeof(*lanes->arena), err);
+    lanes->lane = mem_alloc((size_t)size->n * sizeof(*lanes->lane), err);
+    lanes->arena = mem_alloc((size_t)size->threads * sizeof(*lanes->arena), err);
     enum tfm_status status = lanes->lane != NULL && lanes->arena != NULL ? TFM_OK : TFM_ENOMEM;
-    while (status == TFM_OK && lanes->n < n) {
+    while (status == TFM_OK && lanes->n < size->n) {
         struct lane *lane = &lanes->lane[lanes->n++];
         lane->gradient = mem_alloc(block_size * sizeof(real), err);
         if (lane->gradient != NULL)
@@ -59,13 +60,12 @@ enum tfm_status lanes_init(struct lanes *lanes, int n, int threads, int longest,
         else
             status = TFM_ENOMEM;
     }
-    while (status == TFM_OK && lanes->n_arenas < threads) {
-        status =
-            scratch_init(&lanes->arena[lanes->n_arenas], scratch_size(config, longest, copies), longest, err);
+    while (status == TFM_OK && lanes->n_arenas < size->threads) {
+        status = scratch_init(&lanes->arena[lanes->n_arenas], scratch_size(config, size), size->longest, err);
         lanes->n_arenas += status == TFM_OK;
     }
     if (status == TFM_OK)
-        status = gemm_check_room(threads, err);
+        status = gemm_check_room(size->threads, err);
     if (status != TFM_OK)
         lanes_release(lanes);
     return status;
@@ -127,9 +127,9 @@ static int copies_of(const struct lanes_run *how, const struct weights *grad)
     return grad != NULL && how->criterion.r_drop > 0 ? 2 : 1;
 }
 
-/* One micro-batch; grad NULL: no gradient, no dropout. */
-static void run_micro(struct xent_sum *sum, struct weights *grad, const int *pairs, int n,
-                      const struct lanes_run *how, const struct bench *bench)
+/* One micro-batch; grad NULL: no gradient, no dropout, no losses on heads, whose values go to head_sums. */
+static void run_micro(struct xent_sum *sum, struct head_sum *head_sums, struct weights *grad, const int *pairs,
+                      int n, const struct lanes_run *how, const struct bench *bench)
 {
     struct criterion criterion = how->criterion;
     if (grad == NULL)
@@ -145,13 +145,20 @@ static void run_micro(struct xent_sum *sum, struct weights *grad, const int *pai
     size_t mark = arena_mark(arena);
     profile_to(run.profile, PROFILE_BATCH);
     batch_take(&source, &target, how->corpus, pairs, n, copies_of(how, grad), how->seed, arena);
+    struct head_losses heads = how->heads;
+    if (grad != NULL && heads.n > 0) {
+        heads.sums = head_sums;
+        if (how->corpus->links.n > 0)
+            heads.guide = guide_take(&source, &target, how->corpus, pairs, n, arena);
+        run.heads = &heads;
+    }
     loss_batch(sum, NULL, grad, &source, &target, &criterion, how->net, &run);
     arena_reset(arena, mark);
 }
 
 /* The pairs of a list in micro-batches of about equal size. */
-static void run_pairs(struct xent_sum *sum, struct weights *grad, const int *pairs, int n,
-                      const struct lanes_run *how, const struct bench *bench)
+static void run_pairs(struct xent_sum *sum, struct head_sum *head_sums, struct weights *grad, const int *pairs,
+                      int n, const struct lanes_run *how, const struct bench *bench)
 {
     long n_rows = 0, rows = 0, part = 1;
     for (int i = 0; i < n; i++)
@@ -161,7 +168,7 @@ static void run_pairs(struct xent_sum *sum, struct weights *grad, const int *pai
     for (int i = 0; i < n; i++) {
         rows += rows_of(how->corpus, pairs[i]);
         if (rows * n_parts >= part * n_rows) {
-            run_micro(sum, grad, pairs + first, i + 1 - first, how, bench);
+            run_micro(sum, head_sums, grad, pairs + first, i + 1 - first, how, bench);
             first = i + 1;
             part = rows * n_parts / n_rows + 1;
         }
@@ -180,8 +187,9 @@ static void run_lane(void *arg, int i, int worker)
     struct lane *lane = &pass->lanes->lane[i];
     struct bench bench = bench_of(pass->lanes, pass->how, worker);
     lane->sum = (struct xent_sum){ 0 };
-    run_pairs(&lane->sum, pass->backward ? &lane->grad : NULL, lane->pairs.data, (int)lane->pairs.n,
-              pass->how, &bench);
+    memset(lane->heads, 0, sizeof(lane->heads));
+    run_pairs(&lane->sum, lane->heads, pass->backward ? &lane->grad : NULL, lane->pairs.data,
+              (int)lane->pairs.n, pass->how, &bench);
     profile_to(bench.profile, PROFILE_AWAY);
 }
 
@@ -195,6 +203,16 @@ static struct xent_sum run_lanes(struct lanes *lanes, const struct lanes_run *ho
         sum.nll += lanes->lane[i].sum.nll;
     }
     return sum;
+}
+
+void lanes_add_heads(struct head_sum *sums, const struct lanes *lanes, int n)
+{
+    for (int l = 0; l < lanes->n; l++) {
+        for (int i = 0; i < n; i++) {
+            sums[i].value += lanes->lane[l].heads[i].value;
+            sums[i].rows += lanes->lane[l].heads[i].rows;
+        }
+    }
 }
 
 struct xent_sum lanes_forward_backward(struct lanes *lanes, const struct lanes_run *how)
@@ -220,7 +238,7 @@ static void evaluate_batch(void *arg, int i, int worker)
     struct bench bench = bench_of(e->lanes, e->how, worker);
     int n;
     const int *pairs = batch_pairs(e->plan, i, &n);
-    run_pairs(&e->sums[i], NULL, pairs, n, e->how, &bench);
+    run_pairs(&e->sums[i], NULL, NULL, pairs, n, e->how, &bench);
 }
 
 static enum tfm_status evaluate(struct xent_sum *sum, struct lanes *lanes, const struct lanes_run *how,

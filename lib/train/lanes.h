@@ -6,6 +6,7 @@
 #define TFM_TRAIN_LANES_H
 
 #include "model/loss.h"
+#include "nn/head_loss.h"
 #include "train/batch.h"
 
 struct lane {
@@ -14,6 +15,7 @@ struct lane {
     real *gradient;      /* block */
     struct weights grad; /* into gradient */
     struct xent_sum sum; /* of the last run */
+    struct head_sum heads[TFM_MAX_HEAD_LOSSES];
 };
 
 struct lanes {
@@ -23,9 +25,14 @@ struct lanes {
     struct arena *arena; /* one a thread */
 };
 
-/* For pairs of at most `longest` tokens a side, each trained `copies` times (2: R-Drop). */
-enum tfm_status lanes_init(struct lanes *lanes, int n, int threads, int longest, int copies,
-                           const struct config *config, size_t block_size, struct tfm_error *err);
+struct lanes_size { /* of what lanes are made for */
+    int n, threads;
+    int longest;    /* tokens of a side, at most */
+    int copies;     /* each pair is trained so many times (2: R-Drop) */
+    bool is_guided; /* by alignments */
+};
+
+enum tfm_status lanes_init(struct lanes *lanes, const struct lanes_size *size, const struct config *config, size_t block_size, struct tfm_error *err);
 void lanes_release(struct lanes *lanes);
 
 /* Deals the pairs out so that the lanes have about equally many tokens. */
@@ -38,10 +45,14 @@ struct lanes_run { /* what a pass over the lanes needs */
     const struct kern *kern;
     struct pool *pool;
     struct criterion criterion;
+    struct head_losses heads; /* list, n and row_weight: for passes with gradients */
     uint64_t seed;            /* of the training: for the sentences' keys */
     uint64_t update_seed;     /* of this update's dropout */
     struct profile *profiles; /* a stopwatch a thread, or NULL */
 };
+
+/* Adds what the losses on heads gave in the last run with gradients, lane by lane: sums [n of them]. */
+void lanes_add_heads(struct head_sum *sums, const struct lanes *lanes, int n);
 
 /* The loss of the split batch: with gradients (added to each lane's) and dropout, or without both. Each
  * lane's sum is set; the return value is their sum in order. */

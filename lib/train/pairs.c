@@ -5,6 +5,7 @@
 #include "train/pairs.h"
 
 #include "base/mem.h"
+#include "train/links.h"
 
 static enum tfm_status add_text(struct text_block *block, struct span line, size_t number,
                                 struct tfm_error *err)
@@ -49,6 +50,7 @@ enum tfm_status pairs_add(struct text_block *block, struct span source, struct s
 void pairs_clear(struct text_block *block)
 {
     str_clear(&block->text);
+    links_clear(&block->links);
     block->n = 0;
 }
 
@@ -57,5 +59,6 @@ void pairs_release(struct text_block *block)
     str_release(&block->text);
     mem_free(block->start);
     mem_free(block->place);
+    links_release(&block->links);
     *block = (struct text_block){ 0 };
 }

@@ -6,12 +6,29 @@
 
 #include "base/str.h"
 
+struct link { /* between two words of a pair, from 0 */
+    int source, target;
+};
+
+struct linked_pair {
+    size_t start, n; /* in the list */
+    int n_words[2];  /* of source and target */
+};
+
+struct links { /* of some pairs, which have numbers (links.h) */
+    struct link *list;
+    size_t n, cap;
+    struct linked_pair *pairs;
+    size_t n_pairs, cap_pairs; /* pairs from n_pairs on have no links */
+};
+
 /* Each text is ended by a NUL; NULs inside became spaces. */
 struct text_block {
     struct str text;
     size_t *start;   /* [2n]: source i begins at text.data + start[2i], its target at start[2i + 1] */
     uint64_t *place; /* [n]: which pair of the whole corpus each is */
     size_t n, cap;
+    struct links links; /* of the pairs that have an alignment */
 };
 
 struct span { /* of bytes */

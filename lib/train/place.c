@@ -78,6 +78,16 @@ void place_report_tally(const struct training *t)
                 tally->too_long, o->max_length, unequal);
 }
 
+/* Pairs that are trained without their alignment. */
+static void report_unguided(const struct training *t)
+{
+    if (t->corpus.n_unguided > 0)
+        report_note(&t->options,
+                    "guided alignment: %ld of %d pairs are trained without, since their pieces make other words than "
+                    "spaces do",
+                    t->corpus.n_unguided, t->corpus.n);
+}
+
 static enum tfm_status no_pair(const struct training *t, struct tfm_error *err)
 {
     const struct tfm_train_options *o = &t->options;
@@ -109,6 +119,7 @@ static enum tfm_status begin_window(struct training *t, struct tfm_error *err)
     if (t->state.epoch > 1)
         return TFM_OK;
     count_window(t);
+    report_unguided(t);
     if (t->state.window + 1 < t->windows.n)
         return TFM_OK;
     if (t->state.tally.kept == 0)

@@ -154,6 +154,18 @@ static void scan_task(void *arg, int i, int worker)
     mem_free(chunk);
 }
 
+static enum tfm_status compare_lengths(const struct scan *a, const struct scan *b, struct tfm_error *err)
+{
+    if (a->n_lines == b->n_lines)
+        return TFM_OK;
+    const struct scan *longer = a->n_lines > b->n_lines ? a : b, *shorter = longer == a ? b : a;
+    return err_set(err, TFM_EFORMAT,
+                   "%s has %" PRIu64 " line%s but %s has %" PRIu64
+                   ": line n of one must be the %s of line n of the other",
+                   shorter->source->name, shorter->n_lines, shorter->n_lines == 1 ? "" : "s",
+                   longer->source->name, longer->n_lines, b->is_alignment ? "alignment" : "translation");
+}
+
 enum tfm_status scan_run(struct scan *scans, int n, struct pool *pool, struct tfm_error *err)
 {
     pool_run(pool, n, scan_task, scans);
@@ -161,15 +173,9 @@ enum tfm_status scan_run(struct scan *scans, int n, struct pool *pool, struct tf
         if (scans[i].status != TFM_OK)
             return err_set(err, scans[i].status, "%s", scans[i].err.message);
     }
-    if (n == 1 || scans[0].n_lines == scans[1].n_lines)
-        return TFM_OK;
-    const struct scan *longer = scans[0].n_lines > scans[1].n_lines ? &scans[0] : &scans[1];
-    const struct scan *shorter = longer == &scans[0] ? &scans[1] : &scans[0];
-    return err_set(err, TFM_EFORMAT,
-                   "%s has %" PRIu64 " line%s but %s has %" PRIu64
-                   ": line n of one must be the translation of line n of the other",
-                   shorter->source->name, shorter->n_lines, shorter->n_lines == 1 ? "" : "s",
-                   longer->source->name, longer->n_lines);
+    for (int i = 1; i < n; i++)
+        TRY(compare_lengths(&scans[0], &scans[i], err));
+    return TFM_OK;
 }
 
 uint64_t scan_fingerprint(const struct scan *scans, int n)

@@ -11,6 +11,7 @@ struct scan { /* of one file */
     const struct source *source;
     const struct columns *columns; /* NULL: its lines are not looked into */
     int block_lines;
+    bool is_alignment; /* of the others' lines */
     /* what is found */
     uint64_t n_lines;
     int n_blocks;
@@ -24,7 +25,7 @@ struct scan { /* of one file */
     struct tfm_error err;
 };
 
-/* Scans one or two files side by side; two of unequal length are an error. */
+/* Scans the files of a corpus side by side; unequal lengths are an error. */
 enum tfm_status scan_run(struct scan *scans, int n, struct pool *pool, struct tfm_error *err);
 uint64_t scan_fingerprint(const struct scan *scans, int n);
 

@@ -6,6 +6,7 @@
  */
 #include "train/source.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -190,19 +191,16 @@ static void spooling_release(struct spooling *s)
     str_release(&s->path);
 }
 
-enum tfm_status source_open(struct source *sources, const char *const *paths, int n,
+enum tfm_status source_open(struct source *sources, const char *const *paths, const char *const *parts, int n,
                             const struct spool *spool, struct tfm_error *err)
 {
-    struct spooling spoolings[2] = { { 0 }, { 0 } };
+    struct spooling spoolings[SOURCE_MAX] = { 0 };
+    assert(n <= SOURCE_MAX);
     enum tfm_status status = TFM_OK;
     for (int i = 0; i < n; i++)
         sources[i] = (struct source){ .fd = -1 };
     for (int i = 0; i < n && status == TFM_OK; i++)
-        status = open_text(&sources[i], &spoolings[i], paths[i],
-                           n == 1   ? "tsv"
-                           : i == 0 ? "source"
-                                    : "target",
-                           spool, err);
+        status = open_text(&sources[i], &spoolings[i], paths[i], parts[i], spool, err);
     if (status == TFM_OK)
         status = copy_lines(spoolings, n, spool->stop, err);
     for (int i = 0; i < n && status == TFM_OK; i++)

@@ -24,9 +24,12 @@ struct spool { /* where text goes that is not at hand as a plain file */
 /* True for what is no file: standard input or a command. */
 bool source_is_stream(const char *path);
 
-/* Opens the one or two texts of a corpus. Those that can be read only once are read in step, a line of each
- * in turn, since one program may write both. A command that fails is an error. On failure nothing is open. */
-enum tfm_status source_open(struct source *sources, const char *const *paths, int n,
+#define SOURCE_MAX 3
+
+/* Opens the files of a corpus, at most SOURCE_MAX; parts names what each is: text that is kept is named so. Those that
+ * can be read only once are read in step, a line of each in turn, since one program may write all. A command that
+ * fails is an error. On failure nothing is open. */
+enum tfm_status source_open(struct source *sources, const char *const *paths, const char *const *parts, int n,
                             const struct spool *spool, struct tfm_error *err);
 void source_release(struct source *source);
 

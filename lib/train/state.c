@@ -61,6 +61,20 @@ static int add_scores(json_t *object, const struct score *scores)
     return failed;
 }
 
+/* Value and rows of each, under its name; nothing where there are none. */
+static int add_terms(json_t *object, const struct head_terms *terms)
+{
+    if (terms->n == 0)
+        return 0;
+    json_t *list = json_object();
+    int failed = json_object_set_new(object, "head_losses", list);
+    for (int i = 0; i < terms->n && !failed; i++) {
+        const struct head_term *term = &terms->list[i];
+        failed = json_object_set_new(list, term->name, json_pack("[f, f]", term->sum.value, term->sum.rows));
+    }
+    return failed;
+}
+
 enum tfm_status state_write(const struct train_state *s, const struct settings *settings, const char *path,
                             struct tfm_error *err)
 {
@@ -72,7 +86,7 @@ enum tfm_status state_write(const struct train_state *s, const struct settings *
                   s->target_tokens, "lanes", s->n_lanes, "loss_sum", s->loss_sum, "loss_tokens",
                   s->loss_tokens, "validation_is_due", (int)s->valid_is_due, "seconds", s->seconds,
                   "first_pass", tally_to_json(&s->tally), "settings", settings_to_json(settings));
-    if (root == NULL || add_scores(root, s->scores) != 0) {
+    if (root == NULL || add_scores(root, s->scores) != 0 || add_terms(root, &s->terms) != 0) {
         json_decref(root);
         return err_set(err, TFM_ENOMEM, "no memory to write %s", path);
     }
@@ -113,6 +127,24 @@ static enum tfm_status read_tally(struct tally *t, const json_t *root, const cha
     return get_long(object, "unequal", &t->unequal, path, err);
 }
 
+static enum tfm_status read_terms(struct head_terms *terms, json_t *root, const char *path, struct tfm_error *err)
+{
+    json_t *list = json_object_get(root, "head_losses"), *numbers;
+    const char *name;
+    terms->n = 0;
+    json_object_foreach(list, name, numbers) {
+        struct head_term *term = &terms->list[terms->n];
+        const json_t *value = json_array_get(numbers, 0), *rows = json_array_get(numbers, 1);
+        if (terms->n == TFM_MAX_HEAD_LOSSES || !json_is_number(value) || !json_is_number(rows))
+            return err_set(err, TFM_EFORMAT, "%s: head_losses: %s: found no pair of numbers, or too many of them",
+                           path, name);
+        snprintf(term->name, sizeof(term->name), "%s", name);
+        term->sum = (struct head_sum){ json_number_value(value), json_number_value(rows) };
+        terms->n++;
+    }
+    return TFM_OK;
+}
+
 static enum tfm_status check_settings(const json_t *root, const struct settings *settings, const char *path,
                                       struct tfm_error *err)
 {
@@ -131,7 +163,7 @@ static enum tfm_status check_settings(const json_t *root, const struct settings 
     return TFM_OK;
 }
 
-static enum tfm_status read_fields(struct train_state *s, const struct settings *settings, const json_t *root,
+static enum tfm_status read_fields(struct train_state *s, const struct settings *settings, json_t *root,
                                    const char *path, struct tfm_error *err)
 {
     int version, update;
@@ -157,6 +189,7 @@ static enum tfm_status read_fields(struct train_state *s, const struct settings 
     TRY(json_get_int(root, "lanes", 1, 1 << 16, &s->n_lanes, path, err));
     TRY(json_get_real(root, "loss_sum", 0, HUGE_VAL, &s->loss_sum, path, err));
     TRY(json_get_real(root, "loss_tokens", 0, HUGE_VAL, &s->loss_tokens, path, err));
+    TRY(read_terms(&s->terms, root, path, err));
     TRY(json_get_bool(root, "validation_is_due", &s->valid_is_due, path, err));
     TRY(json_get_real(root, "seconds", 0, HUGE_VAL, &s->seconds, path, err));
     for (int m = 0; m < N_METRICS; m++)

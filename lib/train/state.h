@@ -4,6 +4,7 @@
 #ifndef TFM_TRAIN_STATE_H
 #define TFM_TRAIN_STATE_H
 
+#include "train/head_terms.h"
 #include "train/train_options.h"
 
 struct score { /* of one metric */
@@ -27,6 +28,7 @@ struct train_state { /* where a training stands; weights and moments apart */
     int n_lanes;
     double loss_sum;    /* since the last progress report ... */
     double loss_tokens; /* ... over so many target tokens */
+    struct head_terms terms; /* likewise, of losses on heads */
     bool valid_is_due;  /* stopped before a validation that was due */
     struct score scores[N_METRICS];
     struct tally tally; /* of the first epoch's windows up to this one */

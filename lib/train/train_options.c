@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/pool.h"
+#include "train/head_terms.h"
 
 #define MAX_THREADS       1024
 #define DEFAULT_POSITIONS 512
@@ -120,7 +121,7 @@ static enum tfm_status check_corpora(const struct tfm_train_options *o, struct t
         if (n == 2)
             return err_set(err, TFM_EINVAL,
                            "both sides of the text cannot come from standard input: use --tsv - there");
-        n_stdin += n;
+        n_stdin += n + (c->alignment != NULL && strcmp(c->alignment, "-") == 0);
     }
     if (n_stdin > 1)
         return err_set(err, TFM_EINVAL, "standard input (\"-\") is named %d times; it can be read once",
@@ -298,7 +299,7 @@ static enum tfm_status check_architecture(const struct tfm_train_options *o, str
                        o->kv_heads, c.heads);
     TRY(check_attention(o, &c, err));
     if (config_check(&c, "the options", err) == TFM_OK)
-        return TFM_OK;
+        return head_terms_check(o, &c, err);
     if (err != NULL)
         err->status = TFM_EINVAL; /* no file is wrong */
     return TFM_EINVAL;

@@ -62,6 +62,10 @@ static void report_progress(struct trainer *r)
 {
     struct train_state *s = &r->t->state;
     struct tfm_train_event event = event_of(r, TFM_EVENT_PROGRESS);
+    struct tfm_head_term terms[TFM_MAX_HEAD_LOSSES];
+    head_terms_report(terms, &s->terms);
+    event.terms = terms;
+    event.n_terms = s->terms.n;
     event.loss = s->loss_sum / s->loss_tokens;
     event.tokens_per_second = r->busy_tokens / r->busy_seconds;
     event.seconds_left = seconds_left(r);
@@ -148,6 +152,8 @@ static enum tfm_status run_update(struct trainer *r, struct tfm_error *err)
 
     struct lanes_run how = training_lanes_run(t, &t->net, s->update + 1);
     how.profiles = t->breakdown != NULL ? t->breakdown->lanes : NULL;
+    /* Gradients are divided by n_target, and a source row should count as one of all source rows. */
+    how.heads.row_weight[TFM_ENCODER] *= (real)(n_target / n_source);
     breakdown_to(t->breakdown, PROFILE_LANES);
     struct xent_sum sum = lanes_forward_backward(&t->lanes, &how);
     breakdown_to(t->breakdown, PROFILE_OPTIMIZE);
@@ -158,6 +164,9 @@ static enum tfm_status run_update(struct trainer *r, struct tfm_error *err)
     s->target_tokens += n_target;
     s->loss_sum += sum.loss;
     s->loss_tokens += n_target;
+    struct head_sum heads[TFM_MAX_HEAD_LOSSES] = { 0 };
+    lanes_add_heads(heads, &t->lanes, s->terms.n);
+    head_terms_add(&s->terms, heads);
     place_count_pairs(t, (int)r->pairs.n);
     apply_gradient(r, n_target);
     breakdown_to(t->breakdown, PROFILE_OTHER);

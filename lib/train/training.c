@@ -82,6 +82,7 @@ static enum tfm_status check_files(const struct tfm_train_options *o, struct tfm
         TRY(check_file(o->corpora[i].source, err));
         TRY(check_file(o->corpora[i].target, err));
         TRY(check_file(o->corpora[i].tsv, err));
+        TRY(check_file(o->corpora[i].alignment, err));
     }
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
         TRY(check_file(paths[i], err));
@@ -170,6 +171,9 @@ static enum tfm_status list_settings(struct training *t, struct tfm_error *err)
 static enum tfm_status resume(struct training *t, struct tfm_error *err)
 {
     TRY(checkpoint_read_state(&t->checkpoints, "last", &t->state, &t->settings, err));
+    struct head_terms before = t->state.terms;
+    head_terms_bind(t->head_losses, &t->state.terms, &t->options, &t->config);
+    head_terms_resume(&t->state.terms, &before);
     TRY(place_find(t, err));
     /* A later checkpoint was left by a run that was killed before it counted; if options have changed, it is
      * none of this training's. */
@@ -185,6 +189,7 @@ static enum tfm_status begin(struct training *t, struct tfm_error *err)
 {
     int n_lanes = t->options.threads < MAX_LANES ? t->options.threads : MAX_LANES;
     t->state = (struct train_state){ .epoch = 1, .n_lanes = n_lanes };
+    head_terms_bind(t->head_losses, &t->state.terms, &t->options, &t->config);
     t->saved_update = -1;
     return place_begin(t, err);
 }
@@ -206,6 +211,11 @@ static int longest_side(const struct training *t)
     return longest > longest_valid ? longest : longest_valid;
 }
 
+static int copies_of(const struct training *t)
+{
+    return t->options.r_drop > 0 ? 2 : 1;
+}
+
 static enum tfm_status open_model(struct training *t, struct tfm_error *err)
 {
     const struct config *c = &t->config;
@@ -225,17 +235,25 @@ static enum tfm_status open_model(struct training *t, struct tfm_error *err)
                 t->params.size, t->state.n_lanes, t->state.n_lanes == 1 ? "" : "s", gemm_kernels());
     if (t->has_resumed)
         report_note(&t->options, "resumed at update %ld (epoch %d)", t->state.update, t->state.epoch);
-    return lanes_init(&t->lanes, t->state.n_lanes, t->options.threads, longest_side(t),
-                      t->options.r_drop > 0 ? 2 : 1, c, t->params.size, err);
+    struct lanes_size size = { .n = t->state.n_lanes,
+                               .threads = t->options.threads,
+                               .longest = longest_side(t),
+                               .copies = copies_of(t),
+                               .is_guided = windows_is_guided(&t->windows) };
+    return lanes_init(&t->lanes, &size, c, t->params.size, err);
 }
 
 struct lanes_run training_lanes_run(const struct training *t, const struct net *net, long update)
 {
+    real row = (real)(1.0 / copies_of(t)); /* in the loss, pairs that are trained twice count once */
     return (struct lanes_run){ .corpus = t->seen,
                                .net = net,
                                .kern = t->kern,
                                .pool = t->pool,
                                .criterion = { t->options.label_smoothing, t->options.r_drop },
+                               .heads = { .list = t->head_losses,
+                                          .n = t->options.n_head_losses,
+                                          .row_weight = { row, row, row } },
                                .seed = t->options.seed,
                                .update_seed = rng_key(t->options.seed, (uint64_t)update, 0, RANDOM_DROPOUT) };
 }

@@ -36,6 +36,7 @@ struct training {
     struct weights judged_weights; /* validated and exported: the running mean, where there is one */
     struct net judged_net;
     struct lanes lanes;
+    struct head_loss head_losses[TFM_MAX_HEAD_LOSSES]; /* [options.n_head_losses] */
 
     /* where it stands */
     struct checkpoints checkpoints;

@@ -45,6 +45,30 @@ static enum tfm_status open_texts(struct windows *w, const struct tfm_train_opti
     return TFM_OK;
 }
 
+bool windows_is_guided(const struct windows *w)
+{
+    for (int i = 0; i < w->n_texts; i++) {
+        if (w->texts[i].is_aligned)
+            return true;
+    }
+    return false;
+}
+
+/* Reads all pairs with an alignment once: a mistake in one is told before the training begins. */
+static enum tfm_status prove_alignments(const struct windows *w, struct tfm_error *err)
+{
+    struct text_block text = { 0 };
+    enum tfm_status status = TFM_OK;
+    for (int i = 0; i < w->n_texts; i++) {
+        for (int b = 0; w->texts[i].is_aligned && b < w->texts[i].n_blocks && status == TFM_OK; b++) {
+            status = bitext_read(&text, &w->texts[i], b, NULL, 0, err);
+            pairs_clear(&text);
+        }
+    }
+    pairs_release(&text);
+    return status;
+}
+
 /* Pairs of the fraction's visit to a block. */
 static int part_pairs(const struct bitext *text, int block, double fraction)
 {
@@ -94,6 +118,8 @@ enum tfm_status windows_open(struct windows *w, const struct tfm_train_options *
     enum tfm_status status = w->texts != NULL && w->first != NULL ? TFM_OK : TFM_ENOMEM;
     if (status == TFM_OK)
         status = open_texts(w, options, folder, goes_on, pool, err);
+    if (status == TFM_OK)
+        status = prove_alignments(w, err);
     if (status == TFM_OK)
         status = list_visits(w, options->corpora, err);
     if (status != TFM_OK) {

@@ -34,6 +34,8 @@ enum tfm_status windows_open(struct windows *windows, const struct tfm_train_opt
                              const char *folder, bool goes_on, struct pool *pool, struct tfm_error *err);
 void windows_release(struct windows *windows);
 
+bool windows_is_guided(const struct windows *windows); /* a text has an alignment */
+
 static inline uint64_t windows_pairs(const struct windows *windows) /* of the whole corpus */
 {
     return windows->first[windows->n_texts];

@@ -4,13 +4,13 @@
  * post-norm and pre-norm, layer and RMS norm, every activation, every way to tie embeddings, self-attention, SSRU and
  * recurrent layers, every kind of positions and of attention, without dropout and with all three kinds of it (dropout is
  * a function of its keys, so the loss stays a smooth function of the weights), with layers left out, and with R-Drop,
- * whose divergence is no constant of either pass. A fixed tolerance
- * of 1e-6 relative to the largest gradient of the tensor.
+ * whose divergence is no constant of either pass; and with losses on single heads. A fixed tolerance of 1e-6 relative to the largest gradient of the tensor.
  */
 #include "base/rng.h"
 #include "base/mem.h"
 #include "check.h"
 #include "model/loss.h"
+#include "nn/head_loss.h"
 
 struct problem {
     struct config config;
@@ -33,14 +33,25 @@ static const int target_twice[] = { 6, 0, 2, 8, 10, 0, 3, 3, 0, 6, 0, 2, 8, 10, 
 static const int target_starts[] = { 0, 2, 6, 9, 11, 15, 18 };
 static const uint64_t twin_keys[] = { 11, 12, 13, 21, 22, 23 };
 
+/* Adds up the terms on single heads, each as the training weighs it. */
+static double loss_of_heads(const struct head_losses *heads)
+{
+    double loss = 0;
+    for (int t = 0; heads != NULL && t < heads->n; t++)
+        loss += heads->sums[t].value * heads->list[t].weight * heads->row_weight[heads->list[t].part];
+    return loss;
+}
+
 static double loss_of(const struct problem *p, bool gradient)
 {
+    if (p->run.heads != NULL)
+        memset(p->run.heads->sums, 0, sizeof(*p->run.heads->sums) * (size_t)p->run.heads->n);
     struct xent_sum sum = { 0 };
     struct net net;
     struct weights grad = p->grad;
     net_bind(&net, &p->config, &p->weights);
     loss_batch(&sum, NULL, gradient ? &grad : NULL, &p->source, &p->target, &p->criterion, &net, &p->run);
-    return sum.loss;
+    return sum.loss + loss_of_heads(p->run.heads);
 }
 
 static void check_gradients(const char *name, struct problem *p)
@@ -94,7 +105,9 @@ static struct config config_of(bool pre_norm, enum tfm_tie tie, enum tfm_cell ce
                             .activation_dropout = 0.15 };
 }
 
-static void check_config(const char *name, const struct config *config, bool dropout, real r_drop)
+/* heads NULL: no losses on single heads. */
+static void check_losses(const char *name, const struct config *config, struct head_losses *heads, bool dropout,
+                         real r_drop)
 {
     struct tfm_error err;
     struct problem p = {
@@ -118,7 +131,7 @@ static void check_config(const char *name, const struct config *config, bool dro
     params_bind(&p.weights, &p.config, p.block);
     params_bind(&p.grad, &p.config, p.grad_block);
     p.run = (struct run){
-        .arena = &arena, .kern = kern_for(CPU_REF), .keep = true, .dropout = dropout, .seed = 77
+        .arena = &arena, .kern = kern_for(CPU_REF), .keep = true, .dropout = dropout, .heads = heads, .seed = 77
     };
     check_gradients(name, &p);
     CHECK_INT((long long)arena.used, 0, "%s: the arena is given back", name);
@@ -126,6 +139,11 @@ static void check_config(const char *name, const struct config *config, bool dro
     mem_free(p.grad_block);
     params_release(&p.params);
     arena_release(&arena);
+}
+
+static void check_config(const char *name, const struct config *config, bool dropout, real r_drop)
+{
+    check_losses(name, config, NULL, dropout, r_drop);
 }
 
 static void check_model(const char *name, bool pre_norm, enum tfm_tie tie, enum tfm_cell cell, bool dropout,
@@ -225,8 +243,66 @@ static void check_rnn(const char *name, enum tfm_rnn_cell cell, enum tfm_rnn_att
     check_config(name, &config, dropout, r_drop);
 }
 
+/* ---- losses on single heads ---- */
+
+static const struct guide_link one_link[] = { { 1, 1 } }, three_links[] = { { 0, 0.25 }, { 2, 0.5 }, { 3, 0.25 } };
+/* Of the nine target rows some are guided: by links that their sources have. */
+static const struct guide_row guide[] = {
+    { three_links, 3 }, { NULL, 0 }, { one_link, 1 }, { one_link, 1 }, { NULL, 0 }, { NULL, 0 }, { three_links, 3 },
+    { one_link, 1 },    { NULL, 0 }
+};
+
+/* The encoder's and the decoder's own attention have terms where there is such attention. Terms that together are
+ * larger than the cross-entropy would leave too few digits for differences. */
+static void check_heads(const char *name, const struct config *variant, bool pre_norm, enum tfm_cell cell,
+                        bool dropout)
+{
+    static const struct head_loss list[] = {
+        { TFM_CROSS, 0, -1, TFM_HEAD_ALIGNMENT_CE, 0.4 }, { TFM_CROSS, 0, 0, TFM_HEAD_ENTROPY, -0.6 },
+        { TFM_CROSS, 0, 0, TFM_HEAD_ALIGNMENT_MSE, 1 },   { TFM_ENCODER, 1, 1, TFM_HEAD_ENTROPY, 0.5 },
+        { TFM_ENCODER, 0, 0, TFM_HEAD_SPARSITY, 0.6 },    { TFM_ENCODER, 1, -1, TFM_HEAD_DISTANCE, 0.2 },
+        { TFM_DECODER, 1, 0, TFM_HEAD_SPARSITY, -0.5 },     { TFM_DECODER, 0, 1, TFM_HEAD_DISTANCE, -0.3 },
+    };
+    struct head_sum sums[sizeof(list) / sizeof(list[0])];
+    struct head_losses heads = {
+        .list = list, .n = sizeof(list) / sizeof(list[0]), .row_weight = { 0.8, 1, 1 }, .guide = guide, .sums = sums
+    };
+    struct config config = config_of(pre_norm, TFM_TIE_ALL, cell);
+    config.kv_heads = variant->kv_heads;
+    config.positions = variant->positions;
+    config.attention_function = variant->attention_function;
+    config.attention_window = variant->attention_window;
+    config.arch = variant->arch;
+    config.rnn_attention = variant->rnn_attention;
+    if (config.arch == TFM_ARCH_RNN) {
+        config.heads = 1;
+        config.positions = TFM_POSITIONS_NONE;
+    }
+    check_losses(name, &config, &heads, dropout, 0);
+    CHECK(sums[0].rows == 5 * config.heads && sums[2].rows == 5, "%s: guided rows are counted", name);
+    if (config.arch == TFM_ARCH_TRANSFORMER)
+        CHECK(sums[3].rows == 11 && sums[5].rows == 22, "%s: and the others, for each head", name);
+}
+
+static void check_head_losses(void)
+{
+    struct config variant = { 0 };
+    check_heads("losses on heads, post-norm", &variant, false, TFM_CELL_ATTENTION, false);
+    check_heads("losses on heads with dropout", &variant, true, TFM_CELL_ATTENTION, true);
+    check_heads("losses on heads, SSRU", &variant, true, TFM_CELL_SSRU, false);
+    variant = (struct config){ .kv_heads = 1, .positions = TFM_POSITIONS_RELATIVE, .attention_window = 2 };
+    check_heads("losses on heads, shared keys, biases, a window", &variant, true, TFM_CELL_ATTENTION, false);
+    variant = (struct config){ .attention_function = TFM_ATTENTION_ADDITIVE, .positions = TFM_POSITIONS_ALIBI };
+    check_heads("losses on heads, additive with ALiBi", &variant, false, TFM_CELL_ATTENTION, true);
+    variant = (struct config){ .arch = TFM_ARCH_RNN, .rnn_attention = TFM_RNN_ADDITIVE };
+    check_heads("losses on the head of a recurrent decoder", &variant, false, TFM_CELL_ATTENTION, false);
+    variant.rnn_attention = TFM_RNN_GENERAL;
+    check_heads("losses on the head of a recurrent decoder with dropout", &variant, false, TFM_CELL_ATTENTION, true);
+}
+
 int main(void)
 {
+    check_head_losses();
     check_positions();
     check_attention();
     check_model("post-norm, tied", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, false, 0);
