@@ -245,9 +245,11 @@ static int check_arguments(struct train_args *args, int n_operands, char **argv)
         return options_wrong(&table, "found both --valid-sets and --valid-tsv, expected one of them");
     int wrong = read_weights(args);
     if (wrong == OPTIONS_GO_ON)
-        wrong = head_loss_options_read(args->head_losses, &args->options.n_head_losses, &args->corpora, &args->heads,
-                                       &table);
-    return wrong != OPTIONS_GO_ON ? wrong : options_columns(&table, args->tsv_fields, &args->options.source_field, &args->options.target_field);
+        wrong = head_loss_options_read(args->head_losses, &args->options.n_head_losses, &args->corpora,
+                                       &args->heads, &table);
+    return wrong != OPTIONS_GO_ON ? wrong
+                                  : options_columns(&table, args->tsv_fields, &args->options.source_field,
+                                                    &args->options.target_field);
 }
 
 static int train(struct train_args *args)
@@ -289,14 +291,16 @@ static int train(struct train_args *args)
 int cmd_train(int argc, char **argv)
 {
     struct train_args args = { 0 };
+    struct recipe recipe = { 0 };
     int n_operands;
     int status = options_parse(&table, &args, argc, argv, &n_operands);
     if (status == OPTIONS_GO_ON && n_operands == 0 && args.recipe != NULL)
-        status = recipe_parse(&table, &args, args.recipe, argc, argv);
+        status = recipe_parse(&recipe, &table, &args, args.recipe, argc, argv);
     if (status == OPTIONS_GO_ON)
         status = check_arguments(&args, n_operands, argv);
     if (status == OPTIONS_GO_ON)
         status = train(&args);
     free(args.corpora.list);
+    recipe_release(&recipe);
     return status;
 }

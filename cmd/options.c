@@ -223,6 +223,13 @@ static int find_word(const char *words, const char *text)
     }
 }
 
+/* Whether a string names a file or a folder, and so cannot be empty. */
+static bool is_path(const struct option_spec *spec)
+{
+    return spec->bare == NULL &&
+           (strcmp(spec->argument, "FILE") == 0 || strcmp(spec->argument, "FOLDER") == 0);
+}
+
 /* Says which values an option takes. */
 static void describe_expected(const struct option_spec *spec, char *text, size_t size)
 {
@@ -233,6 +240,8 @@ static void describe_expected(const struct option_spec *spec, char *text, size_t
         snprintf(text, size,
                  "an amount of training such as 10e (epochs), 5000 or 5Ku (updates), 1Gt (target tokens), "
                  "50min");
+    else if (spec->kind == OPTION_STRING && is_path(spec))
+        snprintf(text, size, "the name of a %s", strcmp(spec->argument, "FILE") == 0 ? "file" : "folder");
     else if (spec->kind == OPTION_STRING || spec->kind == OPTION_ENUM)
         snprintf(text, size, "%s", spec->argument);
     else if (spec->max >= INT_MAX)
@@ -271,6 +280,8 @@ static bool assign(const struct option_spec *spec, char *fields, const char *tex
         *(unsigned *)field = (unsigned)word;
         return true;
     case OPTION_STRING:
+        if (*text == '\0' && is_path(spec)) /* nearly always from a variable that is not set */
+            return false;
         if (strchr(spec->argument, '|') != NULL && find_word(spec->argument, text) < 0)
             return false;
         *(const char **)field = text;
@@ -439,8 +450,8 @@ int options_columns(const struct option_table *table, const char *text, int *sou
                          text);
 }
 
-int options_weights(const struct option_table *table, const char *name, const char *text, double *weights, int n,
-                    const char *of_what)
+int options_weights(const struct option_table *table, const char *name, const char *text, double *weights,
+                    int n, const char *of_what)
 {
     int found = 0;
     for (const char *at = text; at != NULL; found++) {
@@ -456,8 +467,8 @@ int options_weights(const struct option_table *table, const char *name, const ch
         at = *end == ',' ? end + 1 : NULL;
     }
     if (found != n)
-        return options_wrong(table, "option --%s: found %d weight%s, expected one for each %s: %d", name, found,
-                             found == 1 ? "" : "s", of_what, n);
+        return options_wrong(table, "option --%s: found %d weight%s, expected one for each %s: %d", name,
+                             found, found == 1 ? "" : "s", of_what, n);
     return OPTIONS_GO_ON;
 }
 

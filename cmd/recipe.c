@@ -12,38 +12,48 @@
 
 #define MAX_WORDS 64
 
-/* Cuts a line at white space; the words' first one gets its dashes. Returns their number, or -1: no memory, too
- * many, or a quote without its end. */
-static int split(const char *line, char **words)
+/* Adds a word with a prefix. */
+static bool add_word(struct recipe *recipe, const char *prefix, const char *text, size_t len)
+{
+    char **words = realloc(recipe->words, ((size_t)recipe->n + 1) * sizeof(*words));
+    if (words == NULL)
+        return false;
+    recipe->words = words;
+    if (asprintf(&words[recipe->n], "%s%.*s", prefix, (int)len, text) < 0)
+        return false;
+    recipe->n++;
+    return true;
+}
+
+/* Adds the words of a line, cut at white space; the first one gets its dashes. Returns their number, or -1: no
+ * memory, too many, or a quote without its end. */
+static int split(struct recipe *recipe, const char *line)
 {
     static const char space[] = " \t\r";
     int n = 0;
     for (line += strspn(line, space); *line != '\0' && *line != '#'; line += strspn(line, space)) {
         bool is_quoted = *line == '"';
         line += is_quoted;
-        size_t len = strcspn(line, is_quoted ? "\"" : space), dashes = n == 0 ? 2 : 0;
-        if (is_quoted && line[len] == '\0')
+        size_t len = strcspn(line, is_quoted ? "\"" : space);
+        if ((is_quoted && line[len] == '\0') || n == MAX_WORDS ||
+            !add_word(recipe, n == 0 ? "--" : "", line, len))
             return -1;
-        char *word = n < MAX_WORDS ? malloc(dashes + len + 1) : NULL;
-        if (word == NULL)
-            return -1;
-        memcpy(word, "--", dashes);
-        memcpy(word + dashes, line, len);
-        word[dashes + len] = '\0';
-        words[n++] = word;
+        n++;
         line += len + is_quoted;
     }
     return n;
 }
 
-static int apply_line(const struct option_table *table, void *fields, const char *path,
+static int apply_line(struct recipe *recipe, const struct option_table *table, void *fields, const char *path,
                       const struct tfm_line *line)
 {
     char *argv[MAX_WORDS + 1] = { NULL };
-    int n_operands = 0, n = split(line->text, argv + 1);
+    int n_operands = 0, n = split(recipe, line->text);
     if (n < 0)
         return options_wrong(table, "%s, line %ld: more than %d words, or a quote without its end", path,
                              line->number, MAX_WORDS);
+    if (n > 0)
+        memcpy(argv + 1, recipe->words + recipe->n - n, (size_t)n * sizeof(*argv));
     if (n > 0 && strcmp(argv[1], "--recipe") == 0)
         return options_wrong(table, "%s, line %ld: a recipe cannot name another one", path, line->number);
     int status = n > 0 ? options_apply(table, fields, n + 1, argv, &n_operands) : OPTIONS_GO_ON;
@@ -54,7 +64,7 @@ static int apply_line(const struct option_table *table, void *fields, const char
     return status;
 }
 
-static int apply_file(const struct option_table *table, void *fields, const char *path)
+static int apply_file(struct recipe *recipe, const struct option_table *table, void *fields, const char *path)
 {
     struct tfm_error err;
     struct tfm_lines *lines;
@@ -69,16 +79,25 @@ static int apply_file(const struct option_table *table, void *fields, const char
         if (!more)
             break;
         if (status == OPTIONS_GO_ON)
-            status = apply_line(table, fields, path, &line);
+            status = apply_line(recipe, table, fields, path, &line);
     }
     tfm_lines_free(lines);
     return status;
 }
 
-int recipe_parse(const struct option_table *table, void *fields, const char *path, int argc, char **argv)
+int recipe_parse(struct recipe *recipe, const struct option_table *table, void *fields, const char *path,
+                 int argc, char **argv)
 {
     int n_operands;
     table->defaults(fields);
-    int status = apply_file(table, fields, path);
+    int status = apply_file(recipe, table, fields, path);
     return status == OPTIONS_GO_ON ? options_apply(table, fields, argc, argv, &n_operands) : status;
+}
+
+void recipe_release(struct recipe *recipe)
+{
+    for (int i = 0; i < recipe->n; i++)
+        free(recipe->words[i]);
+    free(recipe->words);
+    *recipe = (struct recipe){ 0 };
 }

@@ -6,8 +6,15 @@
 
 #include "options.h"
 
-/* Parses the command line again over a recipe: defaults, then the file, then what the command line says. The
- * strings of the file live until the program ends. Returns as options_parse does. */
-int recipe_parse(const struct option_table *table, void *fields, const char *path, int argc, char **argv);
+struct recipe { /* the words of the file, which options point at; begin with all zero */
+    char **words;
+    int n;
+};
+
+/* Parses the command line again over a recipe: defaults, then the file, then what the command line says. Returns
+ * as options_parse does. */
+int recipe_parse(struct recipe *recipe, const struct option_table *table, void *fields, const char *path,
+                 int argc, char **argv);
+void recipe_release(struct recipe *recipe);
 
 #endif

@@ -122,9 +122,6 @@ enum tfm_status targets_init(struct targets *targets, const char *folder, const 
                              int n, struct tfm_error *err)
 {
     enum tfm_status status = TFM_OK;
-    *targets = (struct targets){ 0 };
-    if (*folder == '\0')
-        return cmd_error(err, TFM_EINVAL, "option --output-dir: found '', expected the name of a folder");
     *targets = (struct targets){ .path = calloc((size_t)n, sizeof(*targets->path)) };
     if (targets->path == NULL)
         return no_memory(err);

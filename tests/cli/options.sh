@@ -90,6 +90,10 @@ wrong "heads that do not fit the width" "--dim-model is 128, which --heads 3 doe
     train -m "$dir/x" -t a b --heads 3
 wrong "an unknown metric" "valid-metrics" train -m "$dir/x" -t a b --valid-sets a b --valid-metrics bleurt
 wrong "a file and --input" "found --input and the file 'b'" translate -i a b
+wrong "an empty name of a file" "option -o: found '', expected the name of a file" translate -m "$model" -o "" a
+wrong "an empty name of a glossary" "option --glossary: found '', expected the name of a file" translate --glossary= a
+wrong "an empty name of a folder" "option --tensorboard: found '', expected the name of a folder" \
+    train -m "$dir/x" -t a b --tensorboard ""
 wrong "an empty name of a model" "found '' as the name of the model" translate -m "" a
 wrong "an empty name of a model to inspect" "found '' as the name of the model" inspect ""
 wrong "two outputs" "both --output and --output-dir" translate -o x --output-dir y a

@@ -80,6 +80,9 @@ run 0 "what a training would be" train "$dir/dry" $mini --dry-run
 
 run 2 "heads" train "$dir/none" --heads 4
 has "are the Transformer's" "$dir/err" '--heads is for --arch transformer, and this is rnn'
+printf 'heads 4\n' >"$dir/recipe"
+run 2 "heads of a recipe" train "$dir/none" --recipe "$dir/recipe"
+has "are too" "$dir/err" '--heads is for --arch transformer, and this is rnn'
 run 2 "norms" train "$dir/none" --norm-position pre
 has "too" "$dir/err" '--norm-position is for --arch transformer'
 run 2 "positions" train "$dir/none" --positions rope
