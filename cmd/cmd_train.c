@@ -245,9 +245,11 @@ static int check_arguments(struct train_args *args, int n_operands, char **argv)
         return options_wrong(&table, "found both --valid-sets and --valid-tsv, expected one of them");
     int wrong = read_weights(args);
     if (wrong == OPTIONS_GO_ON)
-        wrong = head_loss_options_read(args->head_losses, &args->options.n_head_losses, &args->corpora, &args->heads,
-                                       &table);
-    return wrong != OPTIONS_GO_ON ? wrong : options_columns(&table, args->tsv_fields, &args->options.source_field, &args->options.target_field);
+        wrong = head_loss_options_read(args->head_losses, &args->options.n_head_losses, &args->corpora,
+                                       &args->heads, &table);
+    return wrong != OPTIONS_GO_ON ? wrong
+                                  : options_columns(&table, args->tsv_fields, &args->options.source_field,
+                                                    &args->options.target_field);
 }
 
 static int train(struct train_args *args)
