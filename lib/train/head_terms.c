@@ -5,6 +5,7 @@
  */
 #include "train/head_terms.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +41,7 @@ static enum tfm_status check_loss(const struct tfm_head_loss *loss, const struct
                                   struct tfm_error *err)
 {
     char name[48];
+    assert((unsigned)loss->part <= TFM_CROSS && (unsigned)loss->kind <= TFM_HEAD_ALIGNMENT_MSE);
     int n_layers = config_attention_layers(c, loss->part);
     const char *part = config_part_name(loss->part);
     name_of(name, sizeof(name), loss, c);
