@@ -73,20 +73,22 @@ static int read_guided(struct tfm_head_loss *loss, struct corpus_list *corpora,
                        const struct head_loss_options *given, const struct option_table *table)
 {
     if (given->files.n != corpora->n)
-        return options_wrong(table,
-                             "option --guided-alignment: found %d file%s, expected one for each corpus, or none for "
-                             "one without: %d",
-                             given->files.n, given->files.n == 1 ? "" : "s", corpora->n);
+        return options_wrong(
+            table,
+            "option --guided-alignment: found %d file%s, expected one for each corpus, or none for "
+            "one without: %d",
+            given->files.n, given->files.n == 1 ? "" : "s", corpora->n);
     for (int i = 0; i < corpora->n; i++)
         corpora->list[i].alignment = strcmp(given->files.list[i], "none") != 0 ? given->files.list[i] : NULL;
     *loss = (struct tfm_head_loss){ .part = TFM_CROSS, .layer = -1, .weight = given->guided_weight };
     loss->kind = given->guided_cost == 0 ? TFM_HEAD_ALIGNMENT_CE : TFM_HEAD_ALIGNMENT_MSE;
     const char *head = given->guided_head;
     if (head != NULL && (!take_head(&head, loss, false) || *head != '\0'))
-        return options_wrong(table,
-                             "option --guided-alignment-head: found '%s', expected LAYER.HEAD, both from 0, such as "
-                             "2.3",
-                             given->guided_head);
+        return options_wrong(
+            table,
+            "option --guided-alignment-head: found '%s', expected LAYER.HEAD, both from 0, such as "
+            "2.3",
+            given->guided_head);
     return OPTIONS_GO_ON;
 }
 
@@ -96,10 +98,11 @@ int head_loss_options_read(struct tfm_head_loss *list, int *n, struct corpus_lis
     *n = 0;
     for (int i = 0; i < given->losses.n; i++) {
         if (!parse_loss(given->losses.list[i], &list[*n]))
-            return options_wrong(table,
-                                 "option --head-loss: found '%s', expected encoder|decoder|cross, layer and head (or "
-                                 "*) from 0, entropy|sparsity|distance and a weight, such as encoder.2.3:entropy=0.01",
-                                 given->losses.list[i]);
+            return options_wrong(
+                table,
+                "option --head-loss: found '%s', expected encoder|decoder|cross, layer and head (or "
+                "*) from 0, entropy|sparsity|distance and a weight, such as encoder.2.3:entropy=0.01",
+                given->losses.list[i]);
         ++*n;
     }
     if (given->files.n == 0)

@@ -121,7 +121,8 @@ static void format_terms(const struct tfm_train_event *e, char *text)
 {
     size_t len = strlen(text);
     for (int i = 0; i < e->n_terms && len < LINE_SIZE; i++)
-        len += (size_t)snprintf(text + len, LINE_SIZE - len, " : %s %.4f", e->terms[i].name, e->terms[i].value);
+        len +=
+            (size_t)snprintf(text + len, LINE_SIZE - len, " : %s %.4f", e->terms[i].name, e->terms[i].value);
 }
 
 /* The event as a log line without its time. */

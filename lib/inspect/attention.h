@@ -21,7 +21,6 @@ struct attention {
     float *weights;      /* [n_layers, n_heads, n_queries, n_keys]; each row sums to 1 */
 };
 
-
 /* The weights [n_queries, n_keys] of one layer and head, counted from the first that is there. */
 const float *attention_map(const struct attention *a, int layer, int head);
 

@@ -18,7 +18,8 @@ static struct norm norm_of(const struct config *c, const real *gamma, const real
     return n;
 }
 
-static struct attn attn_of(const struct config *c, const real *score, enum tfm_part part, int layer, int place)
+static struct attn attn_of(const struct config *c, const real *score, enum tfm_part part, int layer,
+                           int place)
 {
     int dim = c->d_model / c->heads;
     bool is_scaled = c->attention_scale == TFM_SCALE_SQRT && score == NULL;

@@ -130,8 +130,8 @@ static void attend_step(struct rnn_decoder_acts *acts, int t, const struct attn_
     else
         memcpy(query, pass->old_h + at, sizeof(real) * (size_t)n * (size_t)d);
     profile_to(run->profile, PROFILE_ATTEND);
-    attn_forward(mix, weights, query, d, NULL, d, NULL, d, acts->packed, segments, n_segments, &attn, drop_keys,
-                 &quiet);
+    attn_forward(mix, weights, query, d, NULL, d, NULL, d, acts->packed, segments, n_segments, &attn,
+                 drop_keys, &quiet);
     profile_to(run->profile, PROFILE_PROJECT);
     real *products = take(n, g, run);
     linear_forward(products, mix, &decoder->context, n, run);

@@ -16,7 +16,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define LEAST 1e-30 /* of a weight under a logarithm: a link to a weight that is 0 must not make all infinite */
+#define LEAST \
+    1e-30 /* of a weight under a logarithm: a link to a weight that is 0 must not make all infinite */
 
 struct row {
     const real *p;
@@ -113,8 +114,8 @@ static bool open_row(struct row *row, const real *p, int i, enum tfm_head_loss_k
     return row->guide.n > 0;
 }
 
-void head_loss_forward(struct head_losses *losses, const real *p, int head, const struct attn_segment *segment,
-                       const struct attn *attn)
+void head_loss_forward(struct head_losses *losses, const real *p, int head,
+                       const struct attn_segment *segment, const struct attn *attn)
 {
     for (int t = 0; t < losses->n; t++) {
         const struct head_loss *loss = &losses->list[t];

@@ -40,8 +40,8 @@ struct head_losses { /* of a pass */
 };
 
 /* Adds what the rows p [n_q, n_k] of one head give to the terms that name it. */
-void head_loss_forward(struct head_losses *losses, const real *p, int head, const struct attn_segment *segment,
-                       const struct attn *attn);
+void head_loss_forward(struct head_losses *losses, const real *p, int head,
+                       const struct attn_segment *segment, const struct attn *attn);
 /* dp [n_q, n_k] += its gradient. */
 void head_loss_backward(real *dp, const struct head_losses *losses, const real *p, int head,
                         const struct attn_segment *segment, const struct attn *attn);

@@ -18,12 +18,12 @@ struct head_losses; /* nn/head_loss.h */
 struct run {
     struct arena *arena;
     const struct kern *kern;
-    const struct tap *tap;   /* NULL: nobody looks */
-    bool keep;               /* keep activations for a backward pass; weights multiply through BLAS */
-    bool dropout;            /* training: drop */
-    struct profile *profile; /* NULL: nobody takes the time */
+    const struct tap *tap;     /* NULL: nobody looks */
+    bool keep;                 /* keep activations for a backward pass; weights multiply through BLAS */
+    bool dropout;              /* training: drop */
+    struct profile *profile;   /* NULL: nobody takes the time */
     struct head_losses *heads; /* losses on single heads; NULL: none */
-    uint64_t seed;           /* of this update's dropout: rng_key(seed, update, 0, 0) */
+    uint64_t seed;             /* of this update's dropout: rng_key(seed, update, 0, 0) */
 };
 
 #endif

@@ -41,7 +41,8 @@ enum tfm_status bitext_open(struct bitext *b, const struct tfm_corpus *corpus, c
                             int block_lines, const struct spool *spool, struct pool *pool,
                             struct tfm_error *err)
 {
-    static const char *const two[] = { "source", "target", "alignment" }, *const one[] = { "tsv", "alignment" };
+    static const char *const two[] = { "source", "target", "alignment" }, *const one[] = { "tsv",
+                                                                                           "alignment" };
     const char *const files[] = { corpus->source, corpus->target, corpus->alignment };
     const char *const tsv_files[] = { corpus->tsv, corpus->alignment };
     bool is_tsv = corpus->tsv != NULL;

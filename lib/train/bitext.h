@@ -14,15 +14,16 @@ struct columns { /* of a tab-separated file, from 1; both 0: it has two */
 };
 
 struct bitext {
-    struct source side[SOURCE_MAX]; /* source and target, or the one of tab-separated lines; then the alignment */
-    int n_sides;                    /* 1 or 2 */
+    struct source
+        side[SOURCE_MAX]; /* source and target, or the one of tab-separated lines; then the alignment */
+    int n_sides;          /* 1 or 2 */
     bool is_aligned;
     struct columns columns;
     uint64_t n_pairs;
     int block_lines; /* pairs a block; the last may have fewer */
     int n_blocks;
-    uint64_t *offset[SOURCE_MAX];  /* [n_blocks + 1]: where in its side each block begins */
-    uint64_t fingerprint; /* of all bytes */
+    uint64_t *offset[SOURCE_MAX]; /* [n_blocks + 1]: where in its side each block begins */
+    uint64_t fingerprint;         /* of all bytes */
 };
 
 /* Names the corpus in messages: "a and b", or "c.tsv". */

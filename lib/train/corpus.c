@@ -251,8 +251,8 @@ static enum tfm_status append_links(struct corpus *corpus, const struct origin *
     return links_add(&corpus->links, (size_t)corpus->n - 1, list, n, pair->n_words, err);
 }
 
-static enum tfm_status append_slice(struct corpus *corpus, const struct slice *slice, const struct origin *origin,
-                                    struct tfm_error *err)
+static enum tfm_status append_slice(struct corpus *corpus, const struct slice *slice,
+                                    const struct origin *origin, struct tfm_error *err)
 {
     size_t source = 0, target = 0;
     for (size_t p = 0; p < slice->lengths.n; p += 2) {

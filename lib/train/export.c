@@ -66,8 +66,8 @@ static int set_head_losses(json_t *object, const struct tfm_train_options *o, co
 }
 
 static json_t *provenance(const struct tfm_train_options *o, const struct config *config,
-                          const struct train_state *state,
-                          const struct schedule_point *point, uint64_t n_pairs)
+                          const struct train_state *state, const struct schedule_point *point,
+                          uint64_t n_pairs)
 {
     char seed[32];
     snprintf(seed, sizeof(seed), "%" PRIu64, o->seed);

@@ -22,8 +22,9 @@ static int count_words(const struct spm *spm, const int *ids, size_t n)
     return words;
 }
 
-bool guide_fits(const struct linked_pair *pair, const int *source, size_t n_source, const struct spm *source_spm,
-                const int *target, size_t n_target, const struct spm *target_spm)
+bool guide_fits(const struct linked_pair *pair, const int *source, size_t n_source,
+                const struct spm *source_spm, const int *target, size_t n_target,
+                const struct spm *target_spm)
 {
     return count_words(source_spm, source, n_source) == pair->n_words[0] &&
            count_words(target_spm, target, n_target) == pair->n_words[1];

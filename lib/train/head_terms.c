@@ -5,6 +5,7 @@
  */
 #include "train/head_terms.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,26 +37,31 @@ static void name_of(char *name, size_t size, const struct tfm_head_loss *loss, c
              head_terms_kind(loss->kind));
 }
 
-static enum tfm_status check_loss(const struct tfm_head_loss *loss, const struct config *c, struct tfm_error *err)
+static enum tfm_status check_loss(const struct tfm_head_loss *loss, const struct config *c,
+                                  struct tfm_error *err)
 {
     char name[48];
+    assert((unsigned)loss->part <= TFM_CROSS && (unsigned)loss->kind <= TFM_HEAD_ALIGNMENT_MSE);
     int n_layers = config_attention_layers(c, loss->part);
     const char *part = config_part_name(loss->part);
     name_of(name, sizeof(name), loss, c);
     if (n_layers == 0)
-        return err_set(err, TFM_EINVAL, "a loss on %s: the model has no self-attention there (part %s)", name, part);
+        return err_set(err, TFM_EINVAL, "a loss on %s: the model has no self-attention there (part %s)", name,
+                       part);
     if (loss->layer < -1 || loss->layer >= n_layers)
-        return err_set(err, TFM_EINVAL, "a loss on %s: there are layers 0 to %d (part %s)", name, n_layers - 1, part);
+        return err_set(err, TFM_EINVAL, "a loss on %s: there are layers 0 to %d (part %s)", name,
+                       n_layers - 1, part);
     if (loss->head < -1 || loss->head >= c->heads)
         return err_set(err, TFM_EINVAL, "a loss on %s: a layer has heads 0 to %d", name, c->heads - 1);
     if (loss->kind == TFM_HEAD_DISTANCE && loss->part == TFM_CROSS)
-        return err_set(err, TFM_EINVAL,
-                       "a loss on %s: there is no distance between a target and a source place; distance is of "
-                       "encoder and decoder",
-                       name);
+        return err_set(
+            err, TFM_EINVAL,
+            "a loss on %s: there is no distance between a target and a source place; distance is of "
+            "encoder and decoder",
+            name);
     if (needs_alignment(loss) && loss->part != TFM_CROSS)
-        return err_set(err, TFM_EINVAL, "a loss on %s: an alignment is between target and source; it is of cross",
-                       name);
+        return err_set(err, TFM_EINVAL,
+                       "a loss on %s: an alignment is between target and source; it is of cross", name);
     if (!(fabs(loss->weight) <= MAX_WEIGHT))
         return err_set(err, TFM_EINVAL, "a loss on %s: the weight is %g; it can be from -%d to %d", name,
                        loss->weight, MAX_WEIGHT, MAX_WEIGHT);
@@ -70,13 +76,15 @@ static enum tfm_status check_alignments(const struct tfm_train_options *o, struc
     for (int i = 0; i < o->n_corpora; i++)
         has_file = has_file || o->corpora[i].alignment != NULL;
     if (has_loss != has_file)
-        return err_set(err, TFM_EINVAL,
-                       "guided alignment needs both a corpus with an alignment (--guided-alignment) and a head to "
-                       "guide");
+        return err_set(
+            err, TFM_EINVAL,
+            "guided alignment needs both a corpus with an alignment (--guided-alignment) and a head to "
+            "guide");
     return TFM_OK;
 }
 
-enum tfm_status head_terms_check(const struct tfm_train_options *o, const struct config *c, struct tfm_error *err)
+enum tfm_status head_terms_check(const struct tfm_train_options *o, const struct config *c,
+                                 struct tfm_error *err)
 {
     char name[48], other[48];
     if (o->n_head_losses > TFM_MAX_HEAD_LOSSES)

@@ -22,8 +22,8 @@ enum tfm_status head_terms_check(const struct tfm_train_options *options, const 
                                  struct tfm_error *err);
 
 /* Makes of the options what a pass needs, list [n_head_losses], and terms with their names and without sums. */
-void head_terms_bind(struct head_loss *list, struct head_terms *terms, const struct tfm_train_options *options,
-                     const struct config *config);
+void head_terms_bind(struct head_loss *list, struct head_terms *terms,
+                     const struct tfm_train_options *options, const struct config *config);
 
 /* Takes the sums of terms that `from` has under the same name. */
 void head_terms_resume(struct head_terms *terms, const struct head_terms *from);

@@ -46,7 +46,8 @@ static enum tfm_status scratch_init(struct arena *arena, size_t size, int longes
                    longest, size >> 20, granted >> 20);
 }
 
-enum tfm_status lanes_init(struct lanes *lanes, const struct lanes_size *size, const struct config *config, size_t block_size, struct tfm_error *err)
+enum tfm_status lanes_init(struct lanes *lanes, const struct lanes_size *size, const struct config *config,
+                           size_t block_size, struct tfm_error *err)
 {
     *lanes = (struct lanes){ 0 };
     lanes->lane = mem_alloc((size_t)size->n * sizeof(*lanes->lane), err);
@@ -128,8 +129,8 @@ static int copies_of(const struct lanes_run *how, const struct weights *grad)
 }
 
 /* One micro-batch; grad NULL: no gradient, no dropout, no losses on heads, whose values go to head_sums. */
-static void run_micro(struct xent_sum *sum, struct head_sum *head_sums, struct weights *grad, const int *pairs,
-                      int n, const struct lanes_run *how, const struct bench *bench)
+static void run_micro(struct xent_sum *sum, struct head_sum *head_sums, struct weights *grad,
+                      const int *pairs, int n, const struct lanes_run *how, const struct bench *bench)
 {
     struct criterion criterion = how->criterion;
     if (grad == NULL)
@@ -157,8 +158,8 @@ static void run_micro(struct xent_sum *sum, struct head_sum *head_sums, struct w
 }
 
 /* The pairs of a list in micro-batches of about equal size. */
-static void run_pairs(struct xent_sum *sum, struct head_sum *head_sums, struct weights *grad, const int *pairs,
-                      int n, const struct lanes_run *how, const struct bench *bench)
+static void run_pairs(struct xent_sum *sum, struct head_sum *head_sums, struct weights *grad,
+                      const int *pairs, int n, const struct lanes_run *how, const struct bench *bench)
 {
     long n_rows = 0, rows = 0, part = 1;
     for (int i = 0; i < n; i++)

@@ -32,7 +32,8 @@ struct lanes_size { /* of what lanes are made for */
     bool is_guided; /* by alignments */
 };
 
-enum tfm_status lanes_init(struct lanes *lanes, const struct lanes_size *size, const struct config *config, size_t block_size, struct tfm_error *err);
+enum tfm_status lanes_init(struct lanes *lanes, const struct lanes_size *size, const struct config *config,
+                           size_t block_size, struct tfm_error *err);
 void lanes_release(struct lanes *lanes);
 
 /* Deals the pairs out so that the lanes have about equally many tokens. */

@@ -143,14 +143,14 @@ static enum tfm_status wrong_link(struct span word, const int n_words[2], bool i
 {
     int shown = word.len < 40 ? (int)word.len : 40;
     if (!is_link)
-        return err_set(err, TFM_EFORMAT,
-                       "%s, line %" PRIu64
-                       ": found \"%.*s\", expected links such as 0-0 or 3-2: a source word and a target word, "
-                       "counted from 0",
-                       file, number, shown, word.data);
+        return err_set(
+            err, TFM_EFORMAT,
+            "%s, line %" PRIu64
+            ": found \"%.*s\", expected links such as 0-0 or 3-2: a source word and a target word, "
+            "counted from 0",
+            file, number, shown, word.data);
     return err_set(err, TFM_EFORMAT,
-                   "%s, line %" PRIu64
-                   ": found %.*s, but the pair of line %" PRIu64
+                   "%s, line %" PRIu64 ": found %.*s, but the pair of line %" PRIu64
                    " has %d source and %d target words, counted from 0; is this its alignment?",
                    file, number, shown, word.data, number, n_words[0], n_words[1]);
 }

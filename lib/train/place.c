@@ -82,10 +82,11 @@ void place_report_tally(const struct training *t)
 static void report_unguided(const struct training *t)
 {
     if (t->corpus.n_unguided > 0)
-        report_note(&t->options,
-                    "guided alignment: %ld of %d pairs are trained without, since their pieces make other words than "
-                    "spaces do",
-                    t->corpus.n_unguided, t->corpus.n);
+        report_note(
+            &t->options,
+            "guided alignment: %ld of %d pairs are trained without, since their pieces make other words than "
+            "spaces do",
+            t->corpus.n_unguided, t->corpus.n);
 }
 
 static enum tfm_status no_pair(const struct training *t, struct tfm_error *err)

@@ -70,7 +70,9 @@ static enum tfm_status open_texts(struct building *b, uint64_t *n_pairs, struct 
         snprintf(name, sizeof(name), "shortlist-%d", b->n_texts + 1);
         struct spool spool = { .folder = o->model, .name = name };
         struct bitext *text = &b->texts[b->n_texts];
-        TRY(bitext_open(text, &o->corpora[b->n_texts], &columns, BLOCK_LINES, &spool, b->pool, err));
+        struct tfm_corpus corpus = o->corpora[b->n_texts];
+        corpus.alignment = NULL; /* is learnt here (lexicon.c) */
+        TRY(bitext_open(text, &corpus, &columns, BLOCK_LINES, &spool, b->pool, err));
         *n_pairs += text->n_pairs;
     }
     return TFM_OK;

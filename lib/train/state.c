@@ -127,17 +127,19 @@ static enum tfm_status read_tally(struct tally *t, const json_t *root, const cha
     return get_long(object, "unequal", &t->unequal, path, err);
 }
 
-static enum tfm_status read_terms(struct head_terms *terms, json_t *root, const char *path, struct tfm_error *err)
+static enum tfm_status read_terms(struct head_terms *terms, json_t *root, const char *path,
+                                  struct tfm_error *err)
 {
     json_t *list = json_object_get(root, "head_losses"), *numbers;
     const char *name;
     terms->n = 0;
-    json_object_foreach(list, name, numbers) {
+    json_object_foreach(list, name, numbers)
+    {
         struct head_term *term = &terms->list[terms->n];
         const json_t *value = json_array_get(numbers, 0), *rows = json_array_get(numbers, 1);
         if (terms->n == TFM_MAX_HEAD_LOSSES || !json_is_number(value) || !json_is_number(rows))
-            return err_set(err, TFM_EFORMAT, "%s: head_losses: %s: found no pair of numbers, or too many of them",
-                           path, name);
+            return err_set(err, TFM_EFORMAT,
+                           "%s: head_losses: %s: found no pair of numbers, or too many of them", path, name);
         snprintf(term->name, sizeof(term->name), "%s", name);
         term->sum = (struct head_sum){ json_number_value(value), json_number_value(rows) };
         terms->n++;

@@ -26,10 +26,10 @@ struct train_state { /* where a training stands; weights and moments apart */
     long epoch_pairs;     /* trained on in this epoch */
     double target_tokens; /* in all */
     int n_lanes;
-    double loss_sum;    /* since the last progress report ... */
-    double loss_tokens; /* ... over so many target tokens */
+    double loss_sum;         /* since the last progress report ... */
+    double loss_tokens;      /* ... over so many target tokens */
     struct head_terms terms; /* likewise, of losses on heads */
-    bool valid_is_due;  /* stopped before a validation that was due */
+    bool valid_is_due;       /* stopped before a validation that was due */
     struct score scores[N_METRICS];
     struct tally tally; /* of the first epoch's windows up to this one */
     double seconds;     /* of training; the only value that differs from run to run */

@@ -246,16 +246,16 @@ static enum tfm_status open_model(struct training *t, struct tfm_error *err)
 struct lanes_run training_lanes_run(const struct training *t, const struct net *net, long update)
 {
     real row = (real)(1.0 / copies_of(t)); /* in the loss, pairs that are trained twice count once */
-    return (struct lanes_run){ .corpus = t->seen,
-                               .net = net,
-                               .kern = t->kern,
-                               .pool = t->pool,
-                               .criterion = { t->options.label_smoothing, t->options.r_drop },
-                               .heads = { .list = t->head_losses,
-                                          .n = t->options.n_head_losses,
-                                          .row_weight = { row, row, row } },
-                               .seed = t->options.seed,
-                               .update_seed = rng_key(t->options.seed, (uint64_t)update, 0, RANDOM_DROPOUT) };
+    return (struct lanes_run){
+        .corpus = t->seen,
+        .net = net,
+        .kern = t->kern,
+        .pool = t->pool,
+        .criterion = { t->options.label_smoothing, t->options.r_drop },
+        .heads = { .list = t->head_losses, .n = t->options.n_head_losses, .row_weight = { row, row, row } },
+        .seed = t->options.seed,
+        .update_seed = rng_key(t->options.seed, (uint64_t)update, 0, RANDOM_DROPOUT)
+    };
 }
 
 /* ---- the whole ---- */

@@ -166,7 +166,9 @@ static void run_updates(struct outcome *out, const struct corpus *corpus, const 
     const struct kern *kern = kern_for(cpu_best());
     toy_must(params_list(&params, config, &err), &err);
     toy_must(optimizer_init(&optimizer, params.size, true, &err), &err);
-    toy_must(lanes_init(&lanes, &(struct lanes_size){ 3, threads, corpus_longest(corpus), 1, false }, config, params.size, &err), &err);
+    toy_must(lanes_init(&lanes, &(struct lanes_size){ 3, threads, corpus_longest(corpus), 1, false }, config,
+                        params.size, &err),
+             &err);
     toy_must(pool_new(&pool, threads, &err), &err);
     toy_must(batch_plan_init(&plan, corpus->n, &err), &err);
     batch_plan_make(&plan, corpus, 1, 1, 0, 2500);
@@ -230,7 +232,9 @@ static void test_lanes(const struct corpus *corpus, const struct config *config)
     struct lanes lanes;
     struct batch_plan plan;
     toy_must(params_list(&params, config, &err), &err);
-    toy_must(lanes_init(&lanes, &(struct lanes_size){ 4, 1, corpus_longest(corpus), 1, false }, config, params.size, &err), &err);
+    toy_must(lanes_init(&lanes, &(struct lanes_size){ 4, 1, corpus_longest(corpus), 1, false }, config,
+                        params.size, &err),
+             &err);
     toy_must(batch_plan_init(&plan, corpus->n, &err), &err);
     batch_plan_make(&plan, corpus, 1, 1, 0, 1000);
     int n, n_dealt = 0;
@@ -245,8 +249,8 @@ static void test_lanes(const struct corpus *corpus, const struct config *config)
     CHECK_INT(n_dealt, n, "every pair is dealt");
     CHECK(most - least < least / 4 + 10, "lanes are about equal: %ld to %ld", least, most);
     struct lanes none;
-    CHECK_INT(lanes_init(&none, &(struct lanes_size){ 1, 1, 4000000, 1, false }, config, params.size, &err), TFM_ENOMEM,
-              "pairs of millions of pieces are refused: %s", err.message);
+    CHECK_INT(lanes_init(&none, &(struct lanes_size){ 1, 1, 4000000, 1, false }, config, params.size, &err),
+              TFM_ENOMEM, "pairs of millions of pieces are refused: %s", err.message);
     test_threads(corpus, config, params.size);
     batch_plan_release(&plan);
     lanes_release(&lanes);

@@ -64,6 +64,9 @@ static struct train_state make_state(long update)
                              .valid_is_due = true,
                              .seconds = 0.1 };
     s.scores[METRIC_BLEU] = (struct score){ true, 1.0 / 3, 4 };
+    s.terms.n = 2;
+    s.terms.list[0] = (struct head_term){ "encoder.0.1:entropy", { 1.0 / 7, 30 } };
+    s.terms.list[1] = (struct head_term){ "cross.1.*:sparsity", { -2.5, 0 } };
     return s;
 }
 
@@ -74,6 +77,11 @@ static bool same_state(const struct train_state *a, const struct train_state *b)
                 a->loss_sum == b->loss_sum && a->loss_tokens == b->loss_tokens &&
                 a->valid_is_due == b->valid_is_due && a->seconds == b->seconds && a->window == b->window &&
                 a->epoch_pairs == b->epoch_pairs && memcmp(&a->tally, &b->tally, sizeof(a->tally)) == 0;
+    same = same && a->terms.n == b->terms.n;
+    for (int i = 0; same && i < a->terms.n; i++)
+        same = strcmp(a->terms.list[i].name, b->terms.list[i].name) == 0 &&
+               a->terms.list[i].sum.value == b->terms.list[i].sum.value &&
+               a->terms.list[i].sum.rows == b->terms.list[i].sum.rows;
     for (int m = 0; m < N_METRICS; m++)
         same = same && a->scores[m].has_best == b->scores[m].has_best &&
                a->scores[m].best == b->scores[m].best && a->scores[m].stalled == b->scores[m].stalled;

@@ -106,8 +106,8 @@ static struct config config_of(bool pre_norm, enum tfm_tie tie, enum tfm_cell ce
 }
 
 /* heads NULL: no losses on single heads. */
-static void check_losses(const char *name, const struct config *config, struct head_losses *heads, bool dropout,
-                         real r_drop)
+static void check_losses(const char *name, const struct config *config, struct head_losses *heads,
+                         bool dropout, real r_drop)
 {
     struct tfm_error err;
     struct problem p = {
@@ -130,9 +130,12 @@ static void check_losses(const char *name, const struct config *config, struct h
         p.block[i] += 0.1 * rng_normal(i);
     params_bind(&p.weights, &p.config, p.block);
     params_bind(&p.grad, &p.config, p.grad_block);
-    p.run = (struct run){
-        .arena = &arena, .kern = kern_for(CPU_REF), .keep = true, .dropout = dropout, .heads = heads, .seed = 77
-    };
+    p.run = (struct run){ .arena = &arena,
+                          .kern = kern_for(CPU_REF),
+                          .keep = true,
+                          .dropout = dropout,
+                          .heads = heads,
+                          .seed = 77 };
     check_gradients(name, &p);
     CHECK_INT((long long)arena.used, 0, "%s: the arena is given back", name);
     mem_free(p.block);
@@ -245,12 +248,12 @@ static void check_rnn(const char *name, enum tfm_rnn_cell cell, enum tfm_rnn_att
 
 /* ---- losses on single heads ---- */
 
-static const struct guide_link one_link[] = { { 1, 1 } }, three_links[] = { { 0, 0.25 }, { 2, 0.5 }, { 3, 0.25 } };
+static const struct guide_link one_link[] = { { 1, 1 } },
+                               three_links[] = { { 0, 0.25 }, { 2, 0.5 }, { 3, 0.25 } };
 /* Of the nine target rows some are guided: by links that their sources have. */
-static const struct guide_row guide[] = {
-    { three_links, 3 }, { NULL, 0 }, { one_link, 1 }, { one_link, 1 }, { NULL, 0 }, { NULL, 0 }, { three_links, 3 },
-    { one_link, 1 },    { NULL, 0 }
-};
+static const struct guide_row guide[] = { { three_links, 3 }, { NULL, 0 },     { one_link, 1 },
+                                          { one_link, 1 },    { NULL, 0 },     { NULL, 0 },
+                                          { three_links, 3 }, { one_link, 1 }, { NULL, 0 } };
 
 /* The encoder's and the decoder's own attention have terms where there is such attention. Terms that together are
  * larger than the cross-entropy would leave too few digits for differences. */
@@ -261,12 +264,14 @@ static void check_heads(const char *name, const struct config *variant, bool pre
         { TFM_CROSS, 0, -1, TFM_HEAD_ALIGNMENT_CE, 0.4 }, { TFM_CROSS, 0, 0, TFM_HEAD_ENTROPY, -0.6 },
         { TFM_CROSS, 0, 0, TFM_HEAD_ALIGNMENT_MSE, 1 },   { TFM_ENCODER, 1, 1, TFM_HEAD_ENTROPY, 0.5 },
         { TFM_ENCODER, 0, 0, TFM_HEAD_SPARSITY, 0.6 },    { TFM_ENCODER, 1, -1, TFM_HEAD_DISTANCE, 0.2 },
-        { TFM_DECODER, 1, 0, TFM_HEAD_SPARSITY, -0.5 },     { TFM_DECODER, 0, 1, TFM_HEAD_DISTANCE, -0.3 },
+        { TFM_DECODER, 1, 0, TFM_HEAD_SPARSITY, -0.5 },   { TFM_DECODER, 0, 1, TFM_HEAD_DISTANCE, -0.3 },
     };
     struct head_sum sums[sizeof(list) / sizeof(list[0])];
-    struct head_losses heads = {
-        .list = list, .n = sizeof(list) / sizeof(list[0]), .row_weight = { 0.8, 1, 1 }, .guide = guide, .sums = sums
-    };
+    struct head_losses heads = { .list = list,
+                                 .n = sizeof(list) / sizeof(list[0]),
+                                 .row_weight = { 0.8, 1, 1 },
+                                 .guide = guide,
+                                 .sums = sums };
     struct config config = config_of(pre_norm, TFM_TIE_ALL, cell);
     config.kv_heads = variant->kv_heads;
     config.positions = variant->positions;
@@ -292,12 +297,14 @@ static void check_head_losses(void)
     check_heads("losses on heads, SSRU", &variant, true, TFM_CELL_SSRU, false);
     variant = (struct config){ .kv_heads = 1, .positions = TFM_POSITIONS_RELATIVE, .attention_window = 2 };
     check_heads("losses on heads, shared keys, biases, a window", &variant, true, TFM_CELL_ATTENTION, false);
-    variant = (struct config){ .attention_function = TFM_ATTENTION_ADDITIVE, .positions = TFM_POSITIONS_ALIBI };
+    variant =
+        (struct config){ .attention_function = TFM_ATTENTION_ADDITIVE, .positions = TFM_POSITIONS_ALIBI };
     check_heads("losses on heads, additive with ALiBi", &variant, false, TFM_CELL_ATTENTION, true);
     variant = (struct config){ .arch = TFM_ARCH_RNN, .rnn_attention = TFM_RNN_ADDITIVE };
     check_heads("losses on the head of a recurrent decoder", &variant, false, TFM_CELL_ATTENTION, false);
     variant.rnn_attention = TFM_RNN_GENERAL;
-    check_heads("losses on the head of a recurrent decoder with dropout", &variant, false, TFM_CELL_ATTENTION, true);
+    check_heads("losses on the head of a recurrent decoder with dropout", &variant, false, TFM_CELL_ATTENTION,
+                true);
 }
 
 int main(void)
