@@ -14,11 +14,12 @@ struct attention {
     int n_source, n_target;
     const char **source, **target;
     /* the axes: queries of the decoder are the target pieces being predicted; keys of its self-attention are
-     * the pieces read, the start symbol and then the target but its last */
+     * the pieces read, the start symbol and then the target but its last; of a decoder alone the source comes
+     * before both */
     int n_queries, n_keys;
     const char **queries, **keys;
-    const char **inputs; /* [n_target] what the decoder reads */
-    float *weights;      /* [n_layers, n_heads, n_queries, n_keys]; each row sums to 1 */
+    const char **inputs, **outputs; /* what the decoder reads, and what it predicts from there */
+    float *weights;                 /* [n_layers, n_heads, n_queries, n_keys]; each row sums to 1 */
 };
 
 const char *attention_part_name(enum tfm_part part); /* "encoder", "decoder" or "cross" */

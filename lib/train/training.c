@@ -158,7 +158,7 @@ static enum tfm_status list_settings(struct training *t, struct tfm_error *err)
     state_set(s, "--positions", "%s", config_choice(c, "positions"));
     if (c->positions == TFM_POSITIONS_LEARNED)
         state_set(s, "--max-positions", "%d", c->max_positions);
-    state_set(s, "--arch", "%s", train_options_arch(c->arch));
+    state_set(s, "--arch", "%s", train_options_arch(c));
     state_set(s, "--rnn-cell", "%s", config_choice(c, "rnn_cell"));
     state_set(s, "--rnn-attention", "%s", config_choice(c, "rnn_attention"));
     state_set(s, "--tied-embeddings", "%s", config_choice(c, "tie_embeddings"));

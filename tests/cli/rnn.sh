@@ -78,10 +78,10 @@ run 0 "what a training would be" train "$dir/dry" $mini --dry-run
 # ---- options that do not go together ----
 
 run 2 "heads" train "$dir/none" --heads 4
-has "are the Transformer's" "$dir/err" '--heads is for --arch transformer, and this is rnn'
+has "are the Transformer's" "$dir/err" '--heads means nothing to --arch rnn'
 run 2 "norms" train "$dir/none" --norm-position pre
-has "too" "$dir/err" '--norm-position is for --arch transformer'
+has "too" "$dir/err" '--norm-position means nothing to --arch rnn'
 run 2 "an LSTM" train "$dir/none" --arch transformer --rnn-cell lstm
-has "is not" "$dir/err" '--rnn-cell is for --arch rnn, and this is transformer'
+has "is not" "$dir/err" '--rnn-cell means nothing to --arch transformer'
 
 finish
