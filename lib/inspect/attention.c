@@ -105,7 +105,8 @@ static enum tfm_status label_axes(struct attention *a, const struct tfm_model *m
     a->n_target = (int)target->n;
     a->source = piece_labels(source, model->source, err);
     a->target = piece_labels(target, model->target, err);
-    size_t n_before = model->config.architecture == CONFIG_DECODER_ONLY ? source->n - 1 : 0;
+    a->is_joint = model->config.architecture == CONFIG_DECODER_ONLY;
+    size_t n_before = a->is_joint ? source->n - 1 : 0;
     size_t n_read = n_before + target->n;
     a->inputs = mem_alloc(n_read * sizeof(*a->inputs), err);
     a->outputs = mem_alloc(n_read * sizeof(*a->outputs), err);

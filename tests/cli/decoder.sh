@@ -60,6 +60,11 @@ has "without cross-attention" "$dir/out" 'model.decoder.layers.2.self_attn.q_pro
 check "which has no tensor" sh -c '! grep -q encoder_attn "$1"' - "$dir/out"
 run 0 "its attention" "$tfm" inspect attention -m "$dir/model" --part decoder --format tsv "the dog sees the house."
 has "of what it predicts to the source" "$dir/out" '^2	1	14	▁d	14	<start>	0\.'
+run 0 "its map" "$tfm" inspect attention -m "$dir/model" --part decoder "the dog sees the house."
+has "says that the source comes first" "$dir/out" '^Self-attention of a decoder alone: rows are the pieces of the source, '
+printf 'house\tFluss\n' >"$dir/terms"
+run 0 "a glossary" "$tfm" translate -m "$dir/model" --glossary "$dir/terms" "$dir/line"
+has "places its terms by self-attention" "$dir/out" 'Fluss'
 run 2 "its cross-attention" "$tfm" inspect attention -m "$dir/model" "the dog sees the house."
 has "is not there, and the message says what is" "$dir/err" 'it can show the part decoder'
 
