@@ -88,8 +88,9 @@ static const struct option_spec options[] = {
     { .name = "dec-cell", FIELD(options.dec_cell), .argument = "attention|ssru", PRESET,
       .help = "how the decoder knows what it has written: by self-attention, or by a recurrent unit (SSRU) with "
               "one state a layer, which makes translation faster" },
-    { .name = "arch", FIELD(options.arch), .argument = "transformer|rnn",
-      .help = "what layers are made of: of attention, or of recurrent cells with one attention to the source" },
+    { .name = "arch", FIELD(options.arch), .argument = "transformer|rnn|decoder",
+      .help = "encoder and decoder made of attention; of recurrent cells with one attention to the source; or a decoder "
+              "alone that reads source and target as one sequence" },
     { .name = "rnn-cell", FIELD(options.rnn_cell), .argument = "gru|lstm",
       .help = "the recurrent cells of --arch rnn" },
     { .name = "rnn-attention", FIELD(options.rnn_attention), .argument = "additive|dot|general",

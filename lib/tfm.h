@@ -309,7 +309,7 @@ enum tfm_activation { /* the last two have a gate */
     TFM_ACTIVATION_GEGLU,
 };
 enum tfm_init { TFM_INIT_XAVIER, TFM_INIT_DEPTH_SCALED };
-enum tfm_arch { TFM_ARCH_TRANSFORMER, TFM_ARCH_RNN };
+enum tfm_arch { TFM_ARCH_TRANSFORMER, TFM_ARCH_RNN, TFM_ARCH_DECODER };
 enum tfm_rnn_cell { TFM_RNN_GRU, TFM_RNN_LSTM };
 enum tfm_rnn_attention { TFM_RNN_ADDITIVE, TFM_RNN_DOT, TFM_RNN_GENERAL };
 enum tfm_tie { TFM_TIE_ALL, TFM_TIE_TARGET, TFM_TIE_NONE };
@@ -448,7 +448,9 @@ struct tfm_train_options {
                                   place (SSRU, Kim et al. 2019). Default TFM_CELL_PRESET: the preset's */
     enum tfm_arch arch;        /* what layers are made of: of attention (Vaswani et al. 2017), or of recurrent
                                   cells (Bahdanau et al. 2015), which have one attention, to the source, and none of
-                                  dim_ffn, heads, norm_position and dec_cell. Default TFM_ARCH_TRANSFORMER */
+                                  dim_ffn, heads, norm_position and dec_cell; or of attention, in a decoder alone that
+                                  reads source and target as one sequence (Liu et al. 2018): it has as many layers as
+                                  the preset has in all, or decoder_layers. Default TFM_ARCH_TRANSFORMER */
     enum tfm_rnn_cell rnn_cell; /* of TFM_ARCH_RNN. Default TFM_RNN_GRU (Cho et al. 2014) */
     enum tfm_rnn_attention rnn_attention; /* how that compares decoder and source: additive (Bahdanau et al. 2015), by
                                   a product, or by a product behind a matrix (Luong et al. 2015). Default

@@ -25,6 +25,7 @@ struct tiny_options {
     float eos_bias, unk_bias;
     uint64_t seed;
     int d_model; /* 0: 24 */
+    bool is_decoder; /* a decoder alone */
     bool is_rnn; /* recurrent layers, with one head and without norms */
     enum tfm_rnn_cell rnn_cell;
     enum tfm_rnn_attention rnn_attention;
@@ -95,6 +96,10 @@ static inline enum tfm_status tiny_write(const char *folder, const struct tiny_o
         .positions = o->positions,
         .max_positions = o->max_positions,
     };
+    if (o->is_decoder) {
+        config.architecture = CONFIG_DECODER_ONLY;
+        config.encoder_layers = 0;
+    }
     if (o->is_rnn) {
         config.arch = TFM_ARCH_RNN;
         config.rnn_cell = o->rnn_cell;

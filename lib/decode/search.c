@@ -103,14 +103,15 @@ static size_t scratch_of(const struct search_options *options, const struct net 
     size_t packed = 2 * d / (size_t)c->heads; /* a key and a value of one head */
     size_t attention = source * (source + packed) + beam * (limit + source) * (1 + d);
     attention += 2 * (size_t)c->heads * (source + limit); /* biases of distances */
-    size_t lists = sizeof(int) * (4 * source + 2 * beam * (limit + 16)) +
-                   beam * (sizeof(struct attn_segment) + sizeof(struct candidate_row) +
+    size_t lists = sizeof(int) * (4 * source + beam * (source + 3 * limit + 48)) +
+                   2 * (source + beam) * sizeof(struct attn_segment) +
+                   beam * (sizeof(struct candidate_row) +
                            (size_t)beam_width(size, terms) * sizeof(struct beam_candidate) +
                            2 * (size_t)n_terms * sizeof(int));
     if (options->align || n_terms > 0) /* of each node */
         attention += source * (1 + beam * limit);
     if (options->align || options->most_term_pieces > 0) /* of each head in a step, of all of a batch */
-        attention += source * beam * (size_t)c->heads;
+        attention += (2 * source + limit) * beam * (size_t)c->heads;
     return sizeof(real) * (cache + rows + attention) + lists + beam_bytes(size, (int)limit, terms) +
            sizeof(struct live_sentence) + sizeof(struct linear) + ROUNDING;
 }
@@ -296,7 +297,7 @@ static void decode_rows(struct search *search, int n)
     int *ids = ARENA_TAKE(arena, int, n), *positions = ARENA_TAKE(arena, int, n);
     struct attn_segment *self = ARENA_TAKE(arena, struct attn_segment, n);
     struct attn_segment *cross = ARENA_TAKE(arena, struct attn_segment, search->n_live);
-    int first_new = search->members[0].cache.self[0].n_rows, row = 0; /* alike in all */
+    int first_new = search->members[0].cache.n_rows, row = 0; /* alike in all */
     for (int i = 0; i < search->n_live; i++) {
         struct live_sentence *live = &search->live[i];
         int n_keys = live->beam.step + 1;

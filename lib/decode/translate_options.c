@@ -69,7 +69,7 @@ enum tfm_status translate_options_check(const struct tfm_translate_options *o, c
         return err_set(err, TFM_EINVAL,
                        "the number of hypotheses wanted a line is %d; it must be from 1 to %s%d", o->n_best,
                        most == o->beam_size ? "the beam size, " : "", most);
-    int n_layers = config_attention_layers(config, TFM_CROSS);
+    int n_layers = config_alignment_layers(config);
     if (o->alignment_layer < -1 || o->alignment_layer >= n_layers)
         return err_set(err, TFM_EINVAL,
                        "the layer that makes the alignment is %d; it must be from 0 to %d (-1: the default)",
@@ -97,7 +97,7 @@ void translate_options_search(struct search_options *search, const struct tfm_tr
         .max_length_factor = o->max_length_factor,
         .align = o->alignment != TFM_ALIGN_NONE || o->replace_unk,
         .align_layer =
-            o->alignment_layer >= 0 ? o->alignment_layer : config_attention_layers(config, TFM_CROSS) - 1,
+            o->alignment_layer >= 0 ? o->alignment_layer : config_alignment_layers(config) - 1,
         .candidates = { .allow_unk = o->allow_unk || o->replace_unk,
                         .min_length = o->min_length,
                         .no_repeat_ngram_size = o->no_repeat_ngram_size,

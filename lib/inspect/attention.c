@@ -3,7 +3,8 @@
  * (heatmap.c, dump.c, npy.c, svg.c). A row of weights says where one query looks, and sums to 1:
  *     weights [queries, keys] = softmax(q k^T / sqrt(K))
  * Row t of the decoder predicts target piece t, and what it reads at t is the piece before: its queries are
- * labelled by what they predict, the keys of its self-attention by what was read there.
+ * labelled by what they predict, the keys of its self-attention by what was read there. A decoder alone has the source
+ * before the target on both axes; what it reads of the source it predicts nothing from.
  */
 #include "inspect/attention.h"
 
@@ -67,6 +68,11 @@ static enum tfm_status select_maps(struct attention *a, const struct config *con
         return err_set(err, TFM_EINVAL, "there is no format with number %d", (int)options->format);
     a->part = options->part;
     int n_layers = config_attention_layers(config, a->part);
+    if (n_layers == 0 && config->architecture == CONFIG_DECODER_ONLY)
+        return err_set(
+            err, TFM_EINVAL,
+            "this model is a decoder alone, which looks at source and target as one sequence; it can show "
+            "the part decoder");
     if (n_layers == 0)
         return err_set(
             err, TFM_EINVAL, "%s of this model has no self-attention: %s in its place; it can show %s",
@@ -94,16 +100,23 @@ static enum tfm_status label_axes(struct attention *a, const struct tfm_model *m
     a->n_target = (int)target->n;
     a->source = piece_labels(source, model->source, err);
     a->target = piece_labels(target, model->target, err);
-    a->inputs = mem_alloc(target->n * sizeof(*a->inputs), err);
-    if (a->source == NULL || a->target == NULL || a->inputs == NULL)
+    a->is_joint = model->config.architecture == CONFIG_DECODER_ONLY;
+    size_t n_before = a->is_joint ? source->n - 1 : 0;
+    size_t n_read = n_before + target->n;
+    a->inputs = mem_alloc(n_read * sizeof(*a->inputs), err);
+    a->outputs = mem_alloc(n_read * sizeof(*a->outputs), err);
+    if (a->source == NULL || a->target == NULL || a->inputs == NULL || a->outputs == NULL)
         return TFM_ENOMEM;
-    a->inputs[0] = START_LABEL;
-    memcpy(a->inputs + 1, a->target, (target->n - 1) * sizeof(*a->inputs));
+    memcpy(a->inputs, a->source, n_before * sizeof(*a->inputs));
+    a->inputs[n_before] = START_LABEL;
+    memcpy(a->inputs + n_before + 1, a->target, (target->n - 1) * sizeof(*a->inputs));
+    memcpy(a->outputs, a->source, n_before * sizeof(*a->outputs));
+    memcpy(a->outputs + n_before, a->target, target->n * sizeof(*a->outputs));
 
-    a->queries = a->part == TFM_ENCODER ? a->source : a->target;
-    a->n_queries = a->part == TFM_ENCODER ? a->n_source : a->n_target;
+    a->queries = a->part == TFM_ENCODER ? a->source : a->outputs;
+    a->n_queries = a->part == TFM_ENCODER ? a->n_source : (int)n_read;
     a->keys = a->part == TFM_DECODER ? a->inputs : a->source;
-    a->n_keys = a->part == TFM_DECODER ? a->n_target : a->n_source;
+    a->n_keys = a->part == TFM_DECODER ? (int)n_read : a->n_source;
     return TFM_OK;
 }
 
@@ -155,6 +168,7 @@ void attention_release(struct attention *a)
 {
     mem_free(a->weights);
     mem_free(a->inputs);
+    mem_free(a->outputs);
     mem_free(a->source);
     mem_free(a->target);
 }

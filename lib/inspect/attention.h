@@ -8,17 +8,18 @@
 
 struct attention {
     enum tfm_part part;
+    bool is_joint;       /* of a decoder alone: both axes have the source before the target */
     int layer, n_layers; /* layers layer .. layer + n_layers - 1 of the model */
     int head, n_heads;
     /* the pieces, each side with its </s> */
     int n_source, n_target;
     const char **source, **target;
     /* the axes: queries of the decoder are the target pieces being predicted; keys of its self-attention are
-     * the pieces read, the start symbol and then the target but its last */
+     * the pieces read, the start symbol and then the target but its last; is_joint: behind the source's */
     int n_queries, n_keys;
     const char **queries, **keys;
-    const char **inputs; /* [n_target] what the decoder reads */
-    float *weights;      /* [n_layers, n_heads, n_queries, n_keys]; each row sums to 1 */
+    const char **inputs, **outputs; /* what the decoder reads, and what it predicts from there */
+    float *weights;                 /* [n_layers, n_heads, n_queries, n_keys]; each row sums to 1 */
 };
 
 /* The weights [n_queries, n_keys] of one layer and head, counted from the first that is there. */

@@ -138,7 +138,10 @@ static void text_architecture(FILE *out, const struct config *c, const json_t *c
         [TFM_TIE_NONE] = "a matrix each for source, target and output",
     };
     fprintf(out, "Architecture\n");
-    fprintf(out, "  layers              encoder %d, decoder %d\n", c->encoder_layers, c->decoder_layers);
+    if (c->architecture == CONFIG_DECODER_ONLY)
+        fprintf(out, "  layers              decoder %d, over source and target as one sequence\n", c->decoder_layers);
+    else
+        fprintf(out, "  layers              encoder %d, decoder %d\n", c->encoder_layers, c->decoder_layers);
     fprintf(out, "  width               %d\n", c->d_model);
     if (c->arch == TFM_ARCH_RNN)
         text_recurrent(out, c);
@@ -148,7 +151,7 @@ static void text_architecture(FILE *out, const struct config *c, const json_t *c
             c->scale_embedding ? ", times the square root of the width" : "");
     fprintf(out, "  positions           %s", config_text(config, "positions"));
     if (c->max_positions > 0)
-        fprintf(out, ", %d a side", c->max_positions);
+        fprintf(out, ", %d%s", c->max_positions, c->architecture == CONFIG_DECODER_ONLY ? "" : " a side");
     fprintf(out, "\n");
     fprintf(out, "  dropout             %g, of attention %g, of activations %g (in training)\n", c->dropout,
             c->attention_dropout, c->activation_dropout);

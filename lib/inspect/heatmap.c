@@ -243,6 +243,9 @@ static enum tfm_status write_map(FILE *out, struct str *line, const struct map_s
 
 static void write_legend(FILE *out, const struct map_style *style)
 {
+    static const char joint[] =
+        "Self-attention of a decoder alone: rows are the pieces of the source, then the target pieces\n"
+        "being predicted, columns the pieces read up to there (the start symbol between the two).";
     static const char *const axes[] = {
         [TFM_ENCODER] = "Encoder self-attention: rows are source pieces, columns the source pieces\n"
                         "they look at.",
@@ -252,7 +255,7 @@ static void write_legend(FILE *out, const struct map_style *style)
                       "pieces they look at.",
     };
     fprintf(out, "%s\nPercent of each row; \".\" is less than a half, 99 also stands for 100.\n",
-            axes[style->a->part]);
+            style->a->is_joint ? joint : axes[style->a->part]);
     if (style->mean)
         fputs("A map is the mean of a layer's heads; choose a layer or a head to see them singly.\n", out);
 }

@@ -159,6 +159,9 @@ static void write_map(FILE *out, const struct layout *l, int layer, int head)
 
 static void write_legend(FILE *out, const struct attention *a)
 {
+    static const char joint[] =
+        "Self-attention of a decoder alone: each row is a piece of the source or the target "
+        "piece being predicted, its columns the pieces read up to there.";
     static const char *const axes[] = {
         [TFM_ENCODER] = "Encoder self-attention: each row is a source piece, its columns the source pieces "
                         "it looks at.",
@@ -167,7 +170,8 @@ static void write_legend(FILE *out, const struct attention *a)
         [TFM_CROSS] = "Cross-attention: each row is the target piece being predicted, its columns the source "
                       "pieces it looks at.",
     };
-    fprintf(out, "<text x=\"6\" y=\"15\">%s</text>\n<text x=\"6\" y=\"33\">weight 0</text>\n", axes[a->part]);
+    fprintf(out, "<text x=\"6\" y=\"15\">%s</text>\n<text x=\"6\" y=\"33\">weight 0</text>\n",
+            a->is_joint ? joint : axes[a->part]);
     for (int shade = 0; shade <= N_SHADES; shade++) {
         fprintf(out, "<rect x=\"%d\" y=\"23\" width=\"%d\" height=\"%d\" fill=\"", 60 + shade * CELL, CELL,
                 CELL);

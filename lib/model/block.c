@@ -155,6 +155,8 @@ static void attend(real *out, struct block_acts *acts, const real *h, const stru
     }
     if (run->keep)
         weights = ARENA_TAKE(run->arena, real, attn_weights_size(in->self, in->n_self, block->self.heads));
+    else if (in->cross_layer == block->self.layer)
+        weights = in->self_weights;
     profile_to(run->profile, PROFILE_ATTEND);
     struct attn self = placed(block, in);
     attn_forward(mix, weights, qkv, ldq, k, ld, v, ld, NULL, in->self, in->n_self, &self, in->keys, run);

@@ -68,6 +68,7 @@ struct block_input {
     const struct attn_segment *cross; /* key rows count in the encoder's output */
     int n_cross;
     real *cross_weights; /* attn_weights_size of the cross segments, for those of layer cross_layer; or NULL */
+    real *self_weights; /* or of the self segments */
     int cross_layer;
 };
 

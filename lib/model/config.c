@@ -17,7 +17,6 @@
 #include "nn/activation.h"
 
 enum field_kind {
-    FIELD_FIXED,  /* the only value that this version knows: names[0] */
     FIELD_CHOICE, /* an int, by name */
     FIELD_INT,
     FIELD_REAL,
@@ -39,6 +38,7 @@ struct field {
 };
 
 /* Enumerations are read and written as the ints they are. */
+_Static_assert(sizeof(enum config_architecture) == sizeof(int), "an enumeration is an int");
 _Static_assert(sizeof(enum tfm_tie) == sizeof(int), "an enumeration is an int");
 _Static_assert(sizeof(enum tfm_activation) == sizeof(int), "an enumeration is an int");
 _Static_assert(sizeof(enum tfm_norm) == sizeof(int), "an enumeration is an int");
@@ -51,7 +51,9 @@ _Static_assert(sizeof(enum tfm_arch) == sizeof(int), "an enumeration is an int")
 _Static_assert(sizeof(enum tfm_rnn_cell) == sizeof(int), "an enumeration is an int");
 _Static_assert(sizeof(enum tfm_rnn_attention) == sizeof(int), "an enumeration is an int");
 
-static const struct choice architectures[] = { { "encoder-decoder", 0 }, { NULL, 0 } };
+static const struct choice architectures[] = { { "encoder-decoder", CONFIG_ENCODER_DECODER },
+                                               { "decoder-only", CONFIG_DECODER_ONLY },
+                                               { NULL, 0 } };
 static const struct choice functions[] = { { "dot", TFM_ATTENTION_DOT },
                                            { "additive", TFM_ATTENTION_ADDITIVE },
                                            { NULL, 0 } };
@@ -63,14 +65,12 @@ static const struct choice positions[] = {
     { "none", TFM_POSITIONS_NONE },         { NULL, 0 }
 };
 /* Where two names have a value, the first is written. */
-static const struct choice activations[] = { { "relu", TFM_ACTIVATION_RELU },
-                                             { "gelu", TFM_ACTIVATION_GELU },
-                                             { "gelu_new", TFM_ACTIVATION_GELU_TANH },
-                                             { "swish", TFM_ACTIVATION_SWISH },
-                                             { "silu", TFM_ACTIVATION_SWISH },
-                                             { "swiglu", TFM_ACTIVATION_SWIGLU },
-                                             { "geglu", TFM_ACTIVATION_GEGLU },
-                                             { NULL, 0 } };
+static const struct choice activations[] = {
+    { "relu", TFM_ACTIVATION_RELU },          { "gelu", TFM_ACTIVATION_GELU },
+    { "gelu_new", TFM_ACTIVATION_GELU_TANH }, { "swish", TFM_ACTIVATION_SWISH },
+    { "silu", TFM_ACTIVATION_SWISH },         { "swiglu", TFM_ACTIVATION_SWIGLU },
+    { "geglu", TFM_ACTIVATION_GEGLU },        { NULL, 0 }
+};
 static const struct choice norms[] = { { "layer", TFM_LAYER_NORM }, { "rms", TFM_RMS_NORM }, { NULL, 0 } };
 static const struct choice inits[] = { { "xavier", TFM_INIT_XAVIER },
                                        { "depth-scaled", TFM_INIT_DEPTH_SCALED },
@@ -93,10 +93,6 @@ static const struct choice ties[] = {
 #define MAX_VOCAB   16777216
 #define MAX_DROPOUT 0.99
 
-#define FIXED(name, choices)                       \
-    {                                              \
-        name, FIELD_FIXED, 0, 0, 0, choices, false \
-    }
 #define CHOICE(name, member, choices)                                             \
     {                                                                             \
         name, FIELD_CHOICE, offsetof(struct config, member), 0, 0, choices, false \
@@ -127,9 +123,9 @@ static const struct choice ties[] = {
     }
 
 static const struct field fields[] = {
-    FIXED("architecture", architectures),
+    CHOICE("architecture", architecture, architectures),
     INT("d_model", d_model, 4, MAX_DIM),
-    INT("encoder_layers", encoder_layers, 1, CONFIG_MAX_LAYERS),
+    INT("encoder_layers", encoder_layers, 0, CONFIG_MAX_LAYERS),
     INT("decoder_layers", decoder_layers, 1, CONFIG_MAX_LAYERS),
     INT("encoder_attention_heads", heads, 1, MAX_DIM),
     INT("decoder_attention_heads", heads, 1, MAX_DIM),
@@ -221,8 +217,7 @@ static enum tfm_status read_choice(int *value, const json_t *root, const struct 
 /* The field before of the same place, or NULL. */
 static const struct field *twin_of(const struct field *field)
 {
-    bool has_twin = field > fields && field[-1].kind == field->kind && field[-1].offset == field->offset &&
-                    field->kind != FIELD_FIXED;
+    bool has_twin = field > fields && field[-1].kind == field->kind && field[-1].offset == field->offset;
     return has_twin ? field - 1 : NULL;
 }
 
@@ -242,11 +237,9 @@ static enum tfm_status read_int(int *value, const json_t *root, const struct fie
 static enum tfm_status read_field(struct config *config, const json_t *root, const struct field *field,
                                   const char *path, struct tfm_error *err)
 {
-    int fixed;
     if (field->is_late && json_object_get(root, field->name) == NULL)
         return TFM_OK; /* it is 0 */
     switch (field->kind) {
-    case FIELD_FIXED: return read_choice(&fixed, root, field, path, err);
     case FIELD_CHOICE: return read_choice(int_at(config, field), root, field, path, err);
     case FIELD_INT: return read_int(int_at(config, field), root, field, path, err);
     case FIELD_REAL:
@@ -368,6 +361,34 @@ static enum tfm_status check_positions(const struct config *c, const char *path,
     return TFM_OK;
 }
 
+/* A decoder alone has to see the whole source in its own self-attention. */
+static enum tfm_status check_stacks(const struct config *c, const char *path, struct tfm_error *err)
+{
+    if (c->architecture == CONFIG_ENCODER_DECODER) {
+        if (c->encoder_layers == 0)
+            return err_set(
+                err, TFM_EFORMAT,
+                "%s: encoder_layers is 0, which only the architecture \"decoder-only\" can do without", path);
+        return TFM_OK;
+    }
+    const struct {
+        const char *name, *wanted;
+        bool is_right;
+    } rules[] = {
+        { "encoder_layers", "0", c->encoder_layers == 0 },
+        { "layer_type", "\"transformer\"", c->arch == TFM_ARCH_TRANSFORMER },
+        { "decoder_cell", "\"attention\"", c->decoder_cell == TFM_CELL_ATTENTION },
+        { "attention_window", "left out", c->attention_window == 0 },
+        { "encoder_layerdrop", "0", c->encoder_layerdrop == 0 },
+    };
+    for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
+        if (!rules[i].is_right)
+            return err_set(err, TFM_EFORMAT, "%s: with the architecture \"decoder-only\" %s should be %s",
+                           path, rules[i].name, rules[i].wanted);
+    }
+    return TFM_OK;
+}
+
 /* What recurrent layers do not have must not seem to be there. */
 static enum tfm_status check_rnn(const struct config *c, const char *path, struct tfm_error *err)
 {
@@ -415,6 +436,7 @@ enum tfm_status config_check(const struct config *config, const char *path, stru
                        "source_vocab_size is %d and vocab_size is %d",
                        path, c.source_vocab_size, c.vocab_size);
 
+    TRY(check_stacks(&c, path, err));
     TRY(check_rnn(&c, path, err));
 
     /* </s> and <unk> stand in both vocabularies, the start symbol only in the target's. */
@@ -451,7 +473,6 @@ static double short_real(double value)
 static json_t *field_value(struct config *config, const struct field *field)
 {
     switch (field->kind) {
-    case FIELD_FIXED: return json_string(field->choices[0].name);
     case FIELD_CHOICE: return json_string(choice_name(field->choices, *int_at(config, field)));
     case FIELD_INT: return json_integer(*int_at(config, field));
     case FIELD_REAL: return json_real(short_real(*real_at(config, field)));
@@ -498,7 +519,6 @@ enum tfm_status config_write(const struct config *config, const json_t *training
 static bool same_value(struct config *a, struct config *b, const struct field *field)
 {
     switch (field->kind) {
-    case FIELD_FIXED: return true;
     case FIELD_CHOICE:
     case FIELD_INT: return *int_at(a, field) == *int_at(b, field);
     case FIELD_REAL: return *real_at(a, field) == *real_at(b, field);
@@ -539,10 +559,18 @@ size_t config_inner_size(const struct config *config)
     return (size_t)config_inner_dim(config) * (size_t)(before + 1);
 }
 
+int config_alignment_layers(const struct config *config)
+{
+    return config_attention_layers(config,
+                                   config->architecture == CONFIG_DECODER_ONLY ? TFM_DECODER : TFM_CROSS);
+}
+
 int config_attention_layers(const struct config *config, enum tfm_part part)
 {
     if (config->arch == TFM_ARCH_RNN)
         return part == TFM_CROSS ? 1 : 0;
+    if (part == TFM_CROSS && config->architecture == CONFIG_DECODER_ONLY)
+        return 0;
     if (part == TFM_DECODER && config->decoder_cell == TFM_CELL_SSRU)
         return 0;
     return part == TFM_ENCODER ? config->encoder_layers : config->decoder_layers;

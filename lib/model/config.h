@@ -12,7 +12,12 @@
 #define CONFIG_MAX_LAYERS     64
 #define CONFIG_MAX_DIM        65536
 
+/* Which stacks there are. */
+enum config_architecture { CONFIG_ENCODER_DECODER, CONFIG_DECODER_ONLY };
+
 struct config {
+    enum config_architecture architecture; /* "encoder-decoder" or "decoder-only", which has no encoder layers and no
+                                              cross-attention */
     int encoder_layers, decoder_layers;
     int d_model;                                    /* D */
     int heads;                                      /* H, divides D */
@@ -64,6 +69,9 @@ int config_inner_dim(const struct config *config);
 /* What such a layer keeps inside for a row: before the activation, with a gate twice as wide, and behind it; or the
  * gates as they come and go. */
 size_t config_inner_size(const struct config *config);
+
+/* Layers whose attention to the source makes an alignment: of cross-attention, or of a decoder alone. */
+int config_alignment_layers(const struct config *config);
 
 /* Layers of a part that have attention; with recurrent units or networks some have none. */
 int config_attention_layers(const struct config *config, enum tfm_part part);

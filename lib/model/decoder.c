@@ -2,7 +2,8 @@
  * decoder.c: target tokens over memory: embedding, then the layers, each looking at its own past and at the
  * source. decoder_forward runs whole targets (training, scoring, explaining); decoder_step runs the last
  * token of each hypothesis against the cache. Both call the same block_forward. Recurrent layers, which need
- * no positions, are in rnn_decoder.c.
+ * no positions, are in rnn_decoder.c. A decoder alone has no cross-attention: it reads source and target as one
+ * sequence (joint.h), over which it looks at its own past.
  * On the sentence's way: the search calls decoder_step once a target position.
  */
 #include "model/decoder.h"
@@ -10,7 +11,8 @@
 #include <assert.h>
 #include <string.h>
 
-/* Causal self-attention within each target, and each target over its source. */
+/* Causal self-attention within each target, and each target over its source. Where that is not looked at, its length
+ * still tells how learned positions are squeezed. */
 static void bind_segments(struct block_input *in, const struct tokens *target, const struct tokens *source,
                           struct arena *arena)
 {
@@ -42,36 +44,59 @@ static int *shifted_inputs(const struct tokens *target, int start_id, struct are
     return ids;
 }
 
-/* x [Nt, D], and what all layers see of the sentences. */
+/* x [n, D], and what all layers see of the sentences. */
 static real *embed_target(struct decoder_acts *acts, const struct tokens *target, const struct tokens *source,
                           const struct net *net, const struct run *run)
 {
     const struct config *c = net->config;
-    int n = target->n, d = c->d_model;
+    const struct tokens *tokens = target;
+    int d = c->d_model;
     uint64_t *keys = NULL;
-    if (run->dropout) {
-        keys = ARENA_TAKE(run->arena, uint64_t, n);
-        dropout_keys(keys, target, 1, run);
-    }
     profile_to(run->profile, PROFILE_EMBED);
     acts->n_source = source->n;
+    acts->n_target = target->n;
     acts->ids = shifted_inputs(target, c->decoder_start_token_id, run->arena);
-    acts->in = (struct block_input){ .n = n, .keys = keys };
-    bind_segments(&acts->in, target, source, run->arena);
-    real *x = ARENA_TAKE(run->arena, real, (size_t)n * d);
-    position_place_all(&acts->in.place, &net->target_position, target, acts->in.cross, run);
-    embed_forward(x, acts->ids, &net->target_embed, net->embed_scale, n, run);
-    position_add(x, n, &acts->in.place, run);
-    tap_show(run->tap, "decoder", -1, "embed", -1, x, n, d, d);
-    dropout_apply(x, keys, 0, n, d, net->dropout, run);
+    real *x = ARENA_TAKE(run->arena, real, (size_t)target->n * d);
+    embed_forward(x, acts->ids, &net->target_embed, net->embed_scale, target->n, run);
+    if (net->is_joint) {
+        joint_lay(&acts->joint, source, target, run->arena);
+        tokens = &acts->joint.tokens;
+        real *both = ARENA_TAKE(run->arena, real, (size_t)tokens->n * d);
+        joint_gather(both, acts->memory, x, &acts->joint, d);
+        x = both;
+    }
+    if (run->dropout) {
+        keys = ARENA_TAKE(run->arena, uint64_t, tokens->n);
+        dropout_keys(keys, tokens, 1, run);
+    }
+    acts->in = (struct block_input){ .n = tokens->n, .keys = keys };
+    bind_segments(&acts->in, tokens, source, run->arena);
+    position_place_all(&acts->in.place, &net->target_position, tokens, acts->in.cross, run);
+    position_add(x, tokens->n, &acts->in.place, run);
+    tap_show(run->tap, "decoder", -1, "embed", -1, x, tokens->n, d, d);
+    dropout_apply(x, keys, 0, tokens->n, d, net->target_dropout, run);
     return x;
 }
 
+/* The source's keys and values [Ns, 2 kv] for the cross-attention of layer l. */
+static real *project_memory(const struct decoder_acts *acts, int l, const struct net *net,
+                            const struct run *run)
+{
+    int kv = net->decoder[l].kv, n = acts->n_source;
+    real *cross_kv = ARENA_TAKE(run->arena, real, 2 * (size_t)n * (size_t)kv);
+    profile_to(run->profile, PROFILE_PROJECT);
+    linear_forward(cross_kv, acts->memory, &net->decoder[l].cross_kv, n, run);
+    tap_show(run->tap, "decoder.layers", l, "encoder_attn.key", -1, cross_kv, n, kv, 2 * kv);
+    tap_show(run->tap, "decoder.layers", l, "encoder_attn.value", -1, cross_kv + kv, n, kv, 2 * kv);
+    return cross_kv;
+}
+
+/* hidden [n, D] */
 static void blocks_forward(real *hidden, struct decoder_acts *acts, real *x, const struct net *net,
                            const struct run *run)
 {
     const struct config *c = net->config;
-    int n = acts->in.n, d = c->d_model, n_source = acts->n_source;
+    int n = acts->in.n, d = c->d_model;
     size_t size = (size_t)n * d;
     real *spare = run->keep ? NULL : ARENA_TAKE(run->arena, real, size);
     acts->layers = ARENA_TAKE(run->arena, struct block_acts, c->decoder_layers);
@@ -79,13 +104,7 @@ static void blocks_forward(real *hidden, struct decoder_acts *acts, real *x, con
         size_t layer_mark = arena_mark(run->arena);
         bool last = l == c->decoder_layers - 1 && !c->pre_norm;
         real *y = last ? hidden : run->keep ? ARENA_TAKE(run->arena, real, size) : spare;
-        int kv = net->decoder[l].kv;
-        real *cross_kv = ARENA_TAKE(run->arena, real, 2 * (size_t)n_source * (size_t)kv);
-        profile_to(run->profile, PROFILE_PROJECT);
-        linear_forward(cross_kv, acts->memory, &net->decoder[l].cross_kv, n_source, run);
-        tap_show(run->tap, "decoder.layers", l, "encoder_attn.key", -1, cross_kv, n_source, kv, 2 * kv);
-        tap_show(run->tap, "decoder.layers", l, "encoder_attn.value", -1, cross_kv + kv, n_source, kv,
-                 2 * kv);
+        const real *cross_kv = net->decoder[l].has_cross ? project_memory(acts, l, net, run) : NULL;
         block_forward(y, &acts->layers[l], x, &acts->in, cross_kv, NULL, &net->decoder[l], run);
         if (!run->keep)
             arena_reset(run->arena, layer_mark);
@@ -98,6 +117,16 @@ static void blocks_forward(real *hidden, struct decoder_acts *acts, real *x, con
         acts->norm_stats = ARENA_TAKE(run->arena, real, 2 * (size_t)n);
         norm_forward(hidden, acts->norm_stats, x, &net->decoder_norm, n, run);
     }
+}
+
+/* Only the target's rows go on to the output layer. */
+static void joint_blocks_forward(real *hidden, struct decoder_acts *acts, real *x, const struct net *net,
+                                 const struct run *run)
+{
+    int d = net->config->d_model;
+    real *both = ARENA_TAKE(run->arena, real, (size_t)acts->in.n * d);
+    blocks_forward(both, acts, x, net, run);
+    joint_scatter(NULL, hidden, both, &acts->joint, d);
 }
 
 void decoder_forward(real *hidden, struct decoder_acts *acts, const struct tokens *target,
@@ -114,6 +143,8 @@ void decoder_forward(real *hidden, struct decoder_acts *acts, const struct token
     if (net->is_rnn)
         rnn_decoder_forward(hidden, &acts->rnn, x, target, &acts->in, memory, source->n, &net->rnn_decoder,
                             run);
+    else if (net->is_joint)
+        joint_blocks_forward(hidden, acts, x, net, run);
     else
         blocks_forward(hidden, acts, x, net, run);
     tap_show(run->tap, "decoder", -1, "out", -1, hidden, n, d, d);
@@ -127,7 +158,8 @@ static real *blocks_backward(real *dmemory, struct weights *grad, real *dx, real
 {
     const struct config *c = net->config;
     int n = acts->in.n;
-    size_t kv_size = 2 * (size_t)acts->n_source * (size_t)net->decoder[0].kv;
+    bool has_cross = net->decoder[0].has_cross;
+    size_t kv_size = has_cross ? 2 * (size_t)acts->n_source * (size_t)net->decoder[0].kv : 0;
     real *dkv = ARENA_TAKE(run->arena, real, kv_size);
     memset(dmemory, 0, sizeof(real) * (size_t)acts->n_source * (size_t)c->d_model);
     profile_to(run->profile, PROFILE_NORM);
@@ -138,9 +170,9 @@ static real *blocks_backward(real *dmemory, struct weights *grad, real *dx, real
         memset(dkv, 0, sizeof(real) * kv_size);
         block_backward(dx, dkv, &grad->decoder[l], dy, &acts->layers[l], &acts->in, &net->decoder[l], run);
         profile_to(run->profile, PROFILE_PROJECT);
-        /* cross_kv = memory W^T + b */
-        linear_backward(dmemory, true, grad->decoder[l].cross_k_w, grad->decoder[l].cross_k_b, dkv,
-                        acts->memory, &net->decoder[l].cross_kv, acts->n_source, run);
+        if (has_cross) /* cross_kv = memory W^T + b */
+            linear_backward(dmemory, true, grad->decoder[l].cross_k_w, grad->decoder[l].cross_k_b, dkv,
+                            acts->memory, &net->decoder[l].cross_kv, acts->n_source, run);
         real *swap = dy;
         dy = dx;
         dx = swap;
@@ -154,29 +186,37 @@ void decoder_backward(real *dmemory, struct weights *grad, real *dhidden, const 
     const struct config *c = net->config;
     int n = acts->in.n, d = c->d_model;
     size_t mark = arena_mark(run->arena);
-    real *dy = ARENA_TAKE(run->arena, real, (size_t)n * d);
+    real *dy = ARENA_TAKE(run->arena, real, (size_t)n * d), *dtarget = dhidden;
+    if (net->is_joint) {
+        dhidden = ARENA_TAKE(run->arena, real, (size_t)n * d);
+        joint_gather(dhidden, NULL, dtarget, &acts->joint, d);
+    }
     if (net->is_rnn)
         rnn_decoder_backward(dy, dmemory, grad, dhidden, &acts->rnn, &acts->in, acts->n_source,
                              &net->rnn_decoder, run);
     else
         dy = blocks_backward(dmemory, grad, dy, dhidden, acts, net, run);
     profile_to(run->profile, PROFILE_EMBED);
-    dropout_apply(dy, acts->in.keys, 0, n, d, net->dropout, run);
-    embed_backward(c->tie == TFM_TIE_ALL ? grad->shared : grad->decoder_embed, dy, acts->ids, d,
-                   net->embed_scale, n);
+    dropout_apply(dy, acts->in.keys, 0, n, d, net->target_dropout, run);
     position_backward(grad->decoder_positions, dy, n, &acts->in.place);
+    if (net->is_joint) {
+        joint_scatter(dmemory, dtarget, dy, &acts->joint, d);
+        dy = dtarget;
+    }
+    embed_backward(c->tie == TFM_TIE_ALL ? grad->shared : grad->decoder_embed, dy, acts->ids, d,
+                   net->embed_scale, acts->n_target);
     arena_reset(run->arena, mark);
 }
 
 size_t decoder_cache_size(const struct net *net, size_t capacity, size_t width, size_t n_source)
 {
-    size_t layers = (size_t)net->config->decoder_layers,
-           positions = capacity * (size_t)position_width(&net->target_position);
+    size_t layers = (size_t)net->config->decoder_layers, before = net->is_joint ? n_source : 0,
+           positions = (before + capacity) * (size_t)position_width(&net->target_position);
     if (net->is_rnn)
         return positions + layers * rnn_layer_cache_size(&net->rnn_decoder.layers[0], width) +
                n_source * 2 * (size_t)net->config->d_model;
-    return positions + layers * (block_cache_size(&net->decoder[0], capacity, width) +
-                                 n_source * 2 * (size_t)net->decoder[0].kv);
+    return positions + layers * (block_cache_size(&net->decoder[0], before + capacity, width) +
+                                 (n_source - before) * 2 * (size_t)net->decoder[0].kv);
 }
 
 /* The source's keys and values for the cross-attention of a block. */
@@ -194,25 +234,50 @@ static const real *pack_cross(const real *memory, int n_source, const struct att
     return packed;
 }
 
+/* Runs a decoder alone over the sources; their keys and values are the cache's first rows. That of each </s> is there
+ * and never looked at: the start symbol stands in its place. */
+static void run_source(struct decoder_cache *cache, const real *memory, const struct tokens *source,
+                       const struct net *net, const struct run *run)
+{
+    size_t mark = arena_mark(run->arena), size = (size_t)source->n * (size_t)net->config->d_model;
+    struct block_input in = { .n = source->n };
+    real *x = ARENA_TAKE(run->arena, real, size), *y = ARENA_TAKE(run->arena, real, size);
+    memcpy(x, memory, sizeof(real) * size);
+    profile_to(run->profile, PROFILE_EMBED);
+    bind_segments(&in, source, source, run->arena);
+    position_place_all(&in.place, &net->target_position, source, in.cross, run);
+    position_add(x, source->n, &in.place, run);
+    for (int l = 0; l < net->config->decoder_layers; l++) {
+        block_forward(y, NULL, x, &in, NULL, &cache->self[l], &net->decoder[l], run);
+        real *swap = x;
+        x = y;
+        y = swap;
+    }
+    arena_reset(run->arena, mark);
+}
+
 void decoder_start(struct decoder_cache *cache, const real *memory, const struct tokens *source, int capacity,
                    int width, const struct net *net, const struct run *run)
 {
     struct attn_segment *segments = encoder_segments(source, run->arena);
     profile_to(run->profile, PROFILE_PROJECT);
-    cache->capacity = capacity;
-    cache->width = width;
+    *cache = (struct decoder_cache){ .capacity = capacity, .width = width };
+    cache->n_source = net->is_joint ? source->n : 0;
+    int n_rows = cache->n_source + capacity;
     cache->position_rows =
-        ARENA_TAKE(run->arena, real, (size_t)capacity * (size_t)position_width(&net->target_position));
-    cache->n_positions = 0;
+        ARENA_TAKE(run->arena, real, (size_t)n_rows * (size_t)position_width(&net->target_position));
     for (int l = 0; l < net->config->decoder_layers; l++) {
         struct block_cache *self = &cache->self[l];
         if (net->is_rnn) {
             rnn_layer_cache_init(self, &net->rnn_decoder.layers[l], width, run);
             continue;
         }
-        block_cache_init(self, &net->decoder[l], capacity, width, run);
-        self->cross = pack_cross(memory, source->n, segments, source->n_sentences, &net->decoder[l], run);
+        block_cache_init(self, &net->decoder[l], n_rows, width, run);
+        if (net->decoder[l].has_cross)
+            self->cross = pack_cross(memory, source->n, segments, source->n_sentences, &net->decoder[l], run);
     }
+    if (net->is_joint)
+        run_source(cache, memory, source, net, run);
     if (net->is_rnn)
         cache->self[0].cross =
             rnn_decoder_pack(memory, source->n, segments, source->n_sentences, &net->rnn_decoder, run);
@@ -235,6 +300,16 @@ static void place_step(struct block_input *in, struct decoder_cache *cache, cons
         .position = p, .positions = positions, .longest = longest, .rows = cache->position_rows
     };
     position_place(&in->place, in->cross, in->n_cross, in->n, run);
+}
+
+/* What a decoder alone looks at: its source, then its own past. */
+static void start_joint_step(struct block_input *in, const int **positions, const struct decoder_cache *cache,
+                             const struct net *net, const struct run *run)
+{
+    joint_step(in, positions, cache->n_source, run->arena);
+    if (in->cross_weights)
+        in->self_weights =
+            ARENA_TAKE(run->arena, real, attn_weights_size(in->self, in->n_self, net->config->heads));
 }
 
 static void blocks_step(real *hidden, struct decoder_cache *cache, real *x, const struct block_input *in,
@@ -262,8 +337,11 @@ void decoder_step(real *hidden, struct decoder_cache *cache, const int *ids, con
     int n = in->n;
     size_t mark = arena_mark(run->arena);
     struct block_input placed = *in;
-    assert(n <= cache->width && cache->self[0].n_rows + n <= cache->capacity);
+    assert(n <= cache->width && cache->n_rows + n <= cache->capacity);
+    cache->n_rows += n;
     profile_to(run->profile, PROFILE_EMBED);
+    if (net->is_joint)
+        start_joint_step(&placed, &positions, cache, net, run);
     place_step(&placed, cache, positions, net, run);
     real *x = ARENA_TAKE(run->arena, real, (size_t)n * net->config->d_model);
     embed_forward(x, ids, &net->target_embed, net->embed_scale, n, run);
@@ -272,5 +350,7 @@ void decoder_step(real *hidden, struct decoder_cache *cache, const int *ids, con
         rnn_decoder_step(hidden, x, &placed, cache->self, &net->rnn_decoder, run);
     else
         blocks_step(hidden, cache, x, &placed, net, run);
+    if (placed.self_weights)
+        joint_cross_weights(in->cross_weights, placed.self_weights, &placed, net->config->heads);
     arena_reset(run->arena, mark);
 }

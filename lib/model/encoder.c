@@ -1,9 +1,12 @@
 /*
  * encoder.c: source tokens to memory: embedding, then the layers, each looking at its own sentence. Recurrent
- * layers, which need no positions, are in rnn_encoder.c.
+ * layers, which need no positions, are in rnn_encoder.c. Of a decoder-only model the embeddings are all: its memory is
+ * what the decoder reads before the target (joint.h).
  * On the sentence's way: tfm_translate calls encoder_forward, which calls block_forward a layer.
  */
 #include "model/encoder.h"
+
+#include <string.h>
 
 struct attn_segment *encoder_segments(const struct tokens *tokens, struct arena *arena)
 {
@@ -36,7 +39,7 @@ static real *embed_source(struct encoder_acts *acts, const struct tokens *source
     embed_forward(x, source->ids, &net->source_embed, net->embed_scale, source->n, run);
     position_add(x, source->n, &acts->in.place, run);
     tap_show(run->tap, "encoder", -1, "embed", -1, x, source->n, c->d_model, c->d_model);
-    dropout_apply(x, keys, 0, source->n, c->d_model, net->dropout, run);
+    dropout_apply(x, keys, 0, source->n, c->d_model, net->source_dropout, run);
     return x;
 }
 
@@ -54,7 +57,9 @@ static void blocks_forward(real *memory, struct encoder_acts *acts, real *x, con
         spare = x;
         x = y;
     }
-    if (c->pre_norm) {
+    if (c->encoder_layers == 0) {
+        memcpy(memory, x, sizeof(real) * size);
+    } else if (c->pre_norm) {
         profile_to(run->profile, PROFILE_NORM);
         acts->norm_in = x;
         acts->norm_stats = ARENA_TAKE(run->arena, real, 2 * (size_t)acts->in.n);
@@ -87,7 +92,7 @@ static real *blocks_backward(struct weights *grad, real *dx, real *dy, const str
     const struct config *c = net->config;
     int n = acts->in.n;
     profile_to(run->profile, PROFILE_NORM);
-    if (c->pre_norm)
+    if (c->pre_norm && c->encoder_layers > 0)
         norm_backward(dy, grad->encoder_norm_w, grad->encoder_norm_b, dy, acts->norm_in, acts->norm_stats,
                       &net->encoder_norm, n, run);
     for (int l = c->encoder_layers - 1; l >= 0; l--) {
@@ -111,7 +116,7 @@ void encoder_backward(struct weights *grad, real *dmemory, const struct encoder_
     else
         dy = blocks_backward(grad, dy, dmemory, acts, net, run);
     profile_to(run->profile, PROFILE_EMBED);
-    dropout_apply(dy, acts->in.keys, 0, n, d, net->dropout, run);
+    dropout_apply(dy, acts->in.keys, 0, n, d, net->source_dropout, run);
     embed_backward(c->tie == TFM_TIE_ALL ? grad->shared : grad->encoder_embed, dy, acts->tokens->ids, d,
                    net->embed_scale, n);
     position_backward(grad->encoder_positions, dy, n, &acts->in.place);

@@ -214,7 +214,7 @@ static enum tfm_status open_folder(struct tfm_model *model, const char *folder, 
     return open_parts(model, err);
 }
 
-/* Both tables of learned positions in n rows. */
+/* The tables of learned positions in n rows. */
 static enum tfm_status resize_positions(struct tfm_model *model, int n, struct tfm_error *err)
 {
     struct position *sides[] = { &model->net.source_position, &model->net.target_position };
@@ -229,6 +229,8 @@ static enum tfm_status resize_positions(struct tfm_model *model, int n, struct t
     if (model->resized == NULL)
         return TFM_ENOMEM;
     for (int i = 0; i < 2; i++) {
+        if (sides[i]->table == NULL) /* a decoder alone has one table, its own */
+            continue;
         real *table = model->resized + (size_t)i * (size_t)n * d;
         position_resize(table, n, sides[i]->table, sides[i]->length, (int)d);
         sides[i]->table = table;

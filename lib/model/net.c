@@ -50,19 +50,19 @@ static struct position position_of(const struct config *c, const real *table, bo
 }
 
 static void block_bind(struct block *block, const struct config *c, const struct layer_weights *w,
-                       bool has_cross, int layer)
+                       bool is_decoder, int layer)
 {
     int d = c->d_model, f = c->ffn_dim, kv = d / c->heads * config_kv_heads(c);
-    enum tfm_part part = has_cross ? TFM_DECODER : TFM_ENCODER;
-    const char *prefix = has_cross ? "decoder.layers" : "encoder.layers";
+    enum tfm_part part = is_decoder ? TFM_DECODER : TFM_ENCODER;
+    const char *prefix = is_decoder ? "decoder.layers" : "encoder.layers";
     int place = BLOCK_PLACES * (layer + 1); /* the first BLOCK_PLACES are the embeddings' */
     *block = (struct block){
         .pre_norm = c->pre_norm,
-        .has_cross = has_cross,
+        .has_cross = is_decoder && c->architecture != CONFIG_DECODER_ONLY,
         .d = d,
         .kv = kv,
         .dropout = (real)c->dropout,
-        .layer_drop = has_cross ? c->decoder_layerdrop : c->encoder_layerdrop,
+        .layer_drop = is_decoder ? c->decoder_layerdrop : c->encoder_layerdrop,
         .place = place,
         .self_norm = norm_of(c, w->self_norm_w, w->self_norm_b),
         .ffn_norm = norm_of(c, w->ffn_norm_w, w->ffn_norm_b),
@@ -78,7 +78,7 @@ static void block_bind(struct block *block, const struct config *c, const struct
                  .layer = layer },
     };
     block->self.window = c->attention_window;
-    if (!has_cross)
+    if (!block->has_cross)
         return;
     block->has_ssru = c->decoder_cell == TFM_CELL_SSRU;
     block->ssru = (struct ssru){ .forget = linear_of(d, d, w->ssru_forget_w, w->ssru_forget_b),
@@ -105,10 +105,16 @@ void net_bind(struct net *net, const struct config *c, const struct weights *w)
         .embed_scale = c->scale_embedding ? (real)sqrt((double)c->d_model) : 1,
         .source_position = position_of(c, w->encoder_positions, false),
         .target_position = position_of(c, w->decoder_positions, true),
-        .dropout = (real)c->dropout,
+        .source_dropout = (real)c->dropout,
+        .target_dropout = (real)c->dropout,
         .encoder_norm = norm_of(c, w->encoder_norm_w, w->encoder_norm_b),
         .decoder_norm = norm_of(c, w->decoder_norm_w, w->decoder_norm_b),
     };
+    net->is_joint = c->architecture == CONFIG_DECODER_ONLY;
+    if (net->is_joint) { /* the decoder does both, for all rows */
+        net->source_position.kind = TFM_POSITIONS_NONE;
+        net->source_dropout = 0;
+    }
     net->is_rnn = c->arch == TFM_ARCH_RNN;
     if (net->is_rnn) {
         rnn_encoder_bind(&net->rnn_encoder, c, w);

@@ -17,9 +17,10 @@ struct net {
     struct linear unembed;                    /* [V, D] and final_logits_bias */
     real embed_scale;
     struct position source_position, target_position;
-    real dropout; /* of the embeddings */
-    struct norm encoder_norm, decoder_norm;   /* pre-norm only */
-    bool is_rnn; /* then these are its layers, else the blocks */
+    real source_dropout, target_dropout;    /* of embeddings */
+    struct norm encoder_norm, decoder_norm; /* pre-norm only */
+    bool is_joint; /* a decoder alone: what it embeds of the source comes before the target */
+    bool is_rnn;   /* then these are its layers, else the blocks */
     struct rnn_encoder rnn_encoder;
     struct rnn_decoder rnn_decoder;
     struct block encoder[CONFIG_MAX_LAYERS], decoder[CONFIG_MAX_LAYERS];

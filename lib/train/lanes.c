@@ -20,15 +20,19 @@ static size_t scratch_size(const struct config *c, const struct lanes_size *size
 {
     size_t l = (size_t)size->longest, rows = MICRO_ROWS + l * (size_t)size->copies, d = (size_t)c->d_model,
            f = config_inner_size(c);
-    size_t weights = (size_t)c->heads * l; /* of attention, a row */
+    size_t weights = (size_t)c->heads * l;        /* of attention, a row */
+    if (c->architecture == CONFIG_DECODER_ONLY) { /* all rows are its */
+        rows *= 2;
+        weights *= 2;
+    }
     size_t kept = (size_t)c->encoder_layers * (10 * d + f + weights) +
                   (size_t)c->decoder_layers * (17 * d + f + 2 * weights);
     size_t passing = 24 * d + f;
     size_t lists = 128 + 16 * (size_t)(c->encoder_layers + c->decoder_layers); /* ids, keys, statistics */
-    size_t biases = 8 * (size_t)c->heads * l; /* of distances, and their gradients */
+    size_t biases = 16 * (size_t)c->heads * l; /* of distances, and their gradients */
     size_t guide = size->is_guided ? l * sizeof(struct guide_link) + 64 : 0; /* bytes, a row */
     size_t reals =
-        rows * (kept + passing + lists) + biases + 4 * l * l + (XENT_ROWS + 1) * (size_t)c->vocab_size;
+        rows * (kept + passing + lists) + biases + 16 * l * l + (XENT_ROWS + 1) * (size_t)c->vocab_size;
     return reals * sizeof(real) + rows * guide + ((size_t)1 << 20); /* an arena rounds each block up */
 }
 

@@ -32,9 +32,11 @@ const char *train_options_metric(enum metric metric)
     return metric_names[metric];
 }
 
-const char *train_options_arch(enum tfm_arch arch)
+static const char *const arch_names[] = { "transformer", "rnn", "decoder" };
+
+const char *train_options_arch(const struct config *config)
 {
-    return arch == TFM_ARCH_RNN ? "rnn" : "transformer";
+    return arch_names[config->architecture == CONFIG_DECODER_ONLY ? TFM_ARCH_DECODER : config->arch];
 }
 
 void tfm_train_options_init(struct tfm_train_options *options)
@@ -225,34 +227,41 @@ static void resolve_end(struct tfm_train_options *o)
         o->after = (struct tfm_interval){ has_valid && o->early_stopping > 0 ? 0 : 20, TFM_EPOCHS };
 }
 
-/* Options of one architecture mean nothing to the other. */
+/* Options of one architecture mean nothing to another. */
 static enum tfm_status check_arch(const struct tfm_train_options *o, struct tfm_error *err)
 {
+    enum {
+        TRANSFORMER = 1 << TFM_ARCH_TRANSFORMER,
+        RNN = 1 << TFM_ARCH_RNN,
+        DECODER = 1 << TFM_ARCH_DECODER
+    };
     const struct {
         const char *name;
         bool is_given;
-        enum tfm_arch of;
+        unsigned of; /* the architectures */
     } uses[] = {
-        { "--dim-ffn", o->dim_ffn != 0, TFM_ARCH_TRANSFORMER },
-        { "--heads", o->heads != 0, TFM_ARCH_TRANSFORMER },
-        { "--norm-position", o->norm_position != TFM_NORM_PRESET, TFM_ARCH_TRANSFORMER },
-        { "--dec-cell", o->dec_cell != TFM_CELL_PRESET, TFM_ARCH_TRANSFORMER },
-        { "--kv-heads", o->kv_heads != 0, TFM_ARCH_TRANSFORMER },
-        { "--attention", o->attention_function != TFM_ATTENTION_DOT, TFM_ARCH_TRANSFORMER },
-        { "--attention-scale", o->attention_scale != TFM_SCALE_SQRT, TFM_ARCH_TRANSFORMER },
-        { "--attention-window", o->attention_window != 0, TFM_ARCH_TRANSFORMER },
-        { "--positions", o->positions != TFM_POSITIONS_HALVES, TFM_ARCH_TRANSFORMER },
-        { "--max-positions", o->max_positions != DEFAULT_POSITIONS, TFM_ARCH_TRANSFORMER },
-        { "--norm", o->norm != TFM_LAYER_NORM, TFM_ARCH_TRANSFORMER },
-        { "--activation", o->activation != TFM_ACTIVATION_RELU, TFM_ARCH_TRANSFORMER },
-        { "--layer-drop", o->layer_drop != 0, TFM_ARCH_TRANSFORMER },
-        { "--rnn-cell", o->rnn_cell != TFM_RNN_GRU, TFM_ARCH_RNN },
-        { "--rnn-attention", o->rnn_attention != TFM_RNN_ADDITIVE, TFM_ARCH_RNN },
+        { "--enc-depth", o->encoder_layers != 0, TRANSFORMER | RNN },
+        { "--dim-ffn", o->dim_ffn != 0, TRANSFORMER | DECODER },
+        { "--heads", o->heads != 0, TRANSFORMER | DECODER },
+        { "--norm-position", o->norm_position != TFM_NORM_PRESET, TRANSFORMER | DECODER },
+        { "--dec-cell", o->dec_cell != TFM_CELL_PRESET, TRANSFORMER },
+        { "--kv-heads", o->kv_heads != 0, TRANSFORMER | DECODER },
+        { "--attention", o->attention_function != TFM_ATTENTION_DOT, TRANSFORMER | DECODER },
+        { "--attention-scale", o->attention_scale != TFM_SCALE_SQRT, TRANSFORMER | DECODER },
+        { "--attention-window", o->attention_window != 0, TRANSFORMER },
+        { "--positions", o->positions != TFM_POSITIONS_HALVES, TRANSFORMER | DECODER },
+        { "--max-positions", o->max_positions != DEFAULT_POSITIONS, TRANSFORMER | DECODER },
+        { "--norm", o->norm != TFM_LAYER_NORM, TRANSFORMER | DECODER },
+        { "--activation", o->activation != TFM_ACTIVATION_RELU, TRANSFORMER | DECODER },
+        { "--layer-drop", o->layer_drop != 0, TRANSFORMER | DECODER },
+        { "--head-loss", o->n_head_losses > 0, TRANSFORMER | RNN },
+        { "--rnn-cell", o->rnn_cell != TFM_RNN_GRU, RNN },
+        { "--rnn-attention", o->rnn_attention != TFM_RNN_ADDITIVE, RNN },
     };
     for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
-        if (uses[i].is_given && uses[i].of != o->arch)
-            return err_set(err, TFM_EINVAL, "%s is for --arch %s, and this is %s", uses[i].name,
-                           train_options_arch(uses[i].of), train_options_arch(o->arch));
+        if (uses[i].is_given && !(uses[i].of & 1u << o->arch))
+            return err_set(err, TFM_EINVAL, "%s means nothing to --arch %s", uses[i].name,
+                           arch_names[o->arch]);
     }
     return TFM_OK;
 }
@@ -311,7 +320,7 @@ enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct
     assert((unsigned)options->tie <= TFM_TIE_NONE);
     assert((unsigned)options->norm_position <= TFM_NORM_PRESET);
     assert((unsigned)options->dec_cell <= TFM_CELL_PRESET);
-    assert((unsigned)options->arch <= TFM_ARCH_RNN && (unsigned)options->rnn_cell <= TFM_RNN_LSTM);
+    assert((unsigned)options->arch <= TFM_ARCH_DECODER && (unsigned)options->rnn_cell <= TFM_RNN_LSTM);
     assert((unsigned)options->rnn_attention <= TFM_RNN_GENERAL);
     assert((unsigned)options->norm <= TFM_RMS_NORM);
     assert((unsigned)options->activation <= TFM_ACTIVATION_GEGLU);
@@ -363,6 +372,7 @@ enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct
 void train_options_config(struct config *config, const struct tfm_train_options *options)
 {
     config_preset(config, options->preset);
+    int preset_layers = config->encoder_layers + config->decoder_layers;
     const struct {
         int *field, value;
     } sizes[] = {
@@ -404,9 +414,16 @@ void train_options_config(struct config *config, const struct tfm_train_options 
     config->positions = options->positions;
     if (config->positions == TFM_POSITIONS_LEARNED)
         config->max_positions = options->max_positions;
-    config->arch = options->arch;
-    if (config->arch != TFM_ARCH_RNN)
+    if (options->arch == TFM_ARCH_DECODER) {
+        config->architecture = CONFIG_DECODER_ONLY;
+        config->decoder_layers = options->decoder_layers != 0 ? options->decoder_layers : preset_layers;
+        config->encoder_layers = 0;
+        config->encoder_layerdrop = 0;
+        config->decoder_cell = TFM_CELL_ATTENTION;
+    }
+    if (options->arch != TFM_ARCH_RNN)
         return;
+    config->arch = TFM_ARCH_RNN;
     config->rnn_cell = options->rnn_cell;
     config->rnn_attention = options->rnn_attention;
     config->heads = 1; /* and without what else makes up the Transformer's layers */

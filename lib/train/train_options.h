@@ -21,7 +21,7 @@ struct metric_list {
 
 const char *train_options_metric(enum metric metric); /* "ce", "perplexity", "bleu", "chrf" */
 
-const char *train_options_arch(enum tfm_arch arch); /* "transformer", "rnn" */
+const char *train_options_arch(const struct config *config); /* "transformer", "rnn", "decoder" */
 
 /* Copies the options, checks what the trainer relies on and puts the preset's batch size, learning rate and
  * warm-up, and the number of cores, in the place of zeros; `metrics` is empty without validation sets. */

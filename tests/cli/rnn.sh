@@ -79,17 +79,17 @@ run 0 "what a training would be" train "$dir/dry" $mini --dry-run
 # ---- options that do not go together ----
 
 run 2 "heads" train "$dir/none" --heads 4
-has "are the Transformer's" "$dir/err" '--heads is for --arch transformer, and this is rnn'
+has "are the Transformer's" "$dir/err" '--heads means nothing to --arch rnn'
 printf 'heads 4\n' >"$dir/recipe"
 run 2 "heads of a recipe" train "$dir/none" --recipe "$dir/recipe"
-has "are too" "$dir/err" '--heads is for --arch transformer, and this is rnn'
+has "are too" "$dir/err" '--heads means nothing to --arch rnn'
 run 2 "norms" train "$dir/none" --norm-position pre
-has "too" "$dir/err" '--norm-position is for --arch transformer'
+has "too" "$dir/err" '--norm-position means nothing to --arch rnn'
 run 2 "positions" train "$dir/none" --positions rope
-has "as well" "$dir/err" '--positions is for --arch transformer'
+has "as well" "$dir/err" '--positions means nothing to --arch rnn'
 run 2 "learned positions" train "$dir/none" --max-positions 16
-has "are as well" "$dir/err" '--max-positions is for --arch transformer, and this is rnn'
+has "are as well" "$dir/err" '--max-positions means nothing to --arch rnn'
 run 2 "an LSTM" train "$dir/none" --arch transformer --rnn-cell lstm
-has "is not" "$dir/err" '--rnn-cell is for --arch rnn, and this is transformer'
+has "is not" "$dir/err" '--rnn-cell means nothing to --arch transformer'
 
 finish

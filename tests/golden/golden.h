@@ -1,6 +1,6 @@
 /*
  * golden.h: holds the whole model to PyTorch in float64: activations, loss and gradients of small models,
- * Transformers and recurrent networks, over a batch of three sentences, which PyTorch pads and masks where there
+ * Transformers, decoders alone and recurrent networks, over a batch of three sentences, which PyTorch pads and masks where there
  * is no padding here. make_golden.py wrote the values; weights and batch come from the same formulas on both
  * sides. Included by golden_double_test.c (real is double) and golden_test.c (real is
  * float), which differ in the tolerance only: the largest error of a tensor may be `tolerance` times the
@@ -51,6 +51,9 @@ static const struct golden_case golden_cases[] = {
     { "unscaled", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false },
     { "additive", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true },
     { "additive_shared", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false },
+    { "alone", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true },
+    { "alone_learned", true, TFM_TIE_NONE, TFM_CELL_ATTENTION, 11, 2, false },
+    { "alone_rope", true, TFM_TIE_TARGET, TFM_CELL_ATTENTION, 11, 0, false },
 };
 
 /* What is unlike the plain Transformer. */
@@ -62,6 +65,7 @@ static const struct golden_variant {
     int max_positions, kv_heads, window;
     enum tfm_attention_function function;
     enum tfm_attention_scale scale;
+    bool is_alone; /* a decoder without encoder */
 } golden_variants[] = {
     { .name = "post_rms_swiglu", .norm = TFM_RMS_NORM, .activation = TFM_ACTIVATION_SWIGLU },
     { .name = "pre_rms_geglu", .norm = TFM_RMS_NORM, .activation = TFM_ACTIVATION_GEGLU },
@@ -83,6 +87,14 @@ static const struct golden_variant {
       .kv_heads = 1,
       .window = 1,
       .positions = TFM_POSITIONS_ALIBI },
+    { .name = "alone", .is_alone = true },
+    { .name = "alone_learned", .is_alone = true, .positions = TFM_POSITIONS_LEARNED, .max_positions = 5 },
+    { .name = "alone_rope",
+      .is_alone = true,
+      .positions = TFM_POSITIONS_ROPE,
+      .kv_heads = 1,
+      .norm = TFM_RMS_NORM,
+      .activation = TFM_ACTIVATION_SWIGLU },
 };
 
 static const struct golden_rnn_case {
@@ -253,7 +265,8 @@ static struct config golden_config(const struct golden_case *c)
     const struct golden_variant *v = golden_find_variant(c->name);
     /* clang-format off */
     return (struct config){
-        .encoder_layers = 2, .decoder_layers = 2, .d_model = 8, .heads = 2, .ffn_dim = 12,
+        .architecture = v->is_alone ? CONFIG_DECODER_ONLY : CONFIG_ENCODER_DECODER,
+        .encoder_layers = v->is_alone ? 0 : 2, .decoder_layers = 2, .d_model = 8, .heads = 2, .ffn_dim = 12,
         .activation = v->activation, .norm = v->norm, .pre_norm = c->pre_norm, .norm_epsilon = 1e-5,
         .scale_embedding = true,
         .source_vocab_size = c->n_source, .vocab_size = 13, .tie = c->tie, .decoder_cell = c->cell,

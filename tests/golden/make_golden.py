@@ -47,6 +47,10 @@ CONFIGS = [
     ("additive", True, "all", False, 13, 13, 0, True, {"additive": True}),
     ("additive_shared", False, "all", False, 13, 13, 0, False,
      {"additive": True, "kv_heads": 1, "window": 1, "positions": "alibi"}),
+    ("alone", False, "all", False, 13, 13, 0, True, {"alone": True}),
+    ("alone_learned", True, "none", False, 11, 13, 2, False, {"alone": True, "positions": "learned", "max_positions": 5}),
+    ("alone_rope", True, "target", False, 11, 13, 0, False,
+     {"alone": True, "positions": "rope", "kv_heads": 1, "norm": "rms", "activation": "swiglu"}),
 ]
 
 # name, cell, attention, tying, source and target vocabulary, start symbol, all gradients or their sums
@@ -86,18 +90,20 @@ def list_embeddings(tie, n_source, n_target):
 def list_params(pre_norm, tie, ssru, n_source, n_target, variant):
     """Names and shapes, in the order of lib/model/params.def."""
     params = list_embeddings(tie, n_source, n_target)
-    for side in ("encoder", "decoder"):
+    alone = variant.get("alone")  # a decoder without encoder
+    sides = ("decoder",) if alone else ("encoder", "decoder")
+    for side in sides:
         if variant.get("positions") == "learned":
             params.append((f"model.{side}.embed_positions.weight", (variant["max_positions"], D)))
         if variant.get("positions") == "relative":
             params.append((f"model.{side}.relative_attention_bias.weight", (BUCKETS, H)))
     if pre_norm:
-        for side in ("encoder", "decoder"):
+        for side in sides:
             params.append((f"model.{side}.layer_norm.weight", (D,)))
             params.append((f"model.{side}.layer_norm.bias", (D,)))
-    for side in ("encoder", "decoder"):
+    for side in sides:
         for layer in range(LAYERS):
-            for attention in ("self_attn", "encoder_attn")[: 1 if side == "encoder" else 2]:
+            for attention in ("self_attn", "encoder_attn")[: 1 if side == "encoder" or alone else 2]:
                 if ssru and side == "decoder" and attention == "self_attn":
                     params.append((f"model.decoder.layers.{layer}.ssru.forget.weight", (D, D)))
                     params.append((f"model.decoder.layers.{layer}.ssru.forget.bias", (D,)))
@@ -411,6 +417,25 @@ def run(pre_norm, tie, has_ssru, start, w, variant):
     return memory[source_real], hidden[target_real], row_nll, loss
 
 
+def run_alone(pre_norm, tie, start, w, variant):
+    """A decoder alone: source, start symbol in place of the source's </s>, and target are one sequence."""
+    source_table, target_table, unembed = tables(tie, w)
+    rows = [torch.cat([source_table[s[:-1]], target_table[[start] + t[:-1]]]) for s, t in zip(SOURCE, TARGET)]
+    x = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True) * math.sqrt(D)
+    x = x + positions(x.shape[1], [len(s) for s in SOURCE], w, "decoder", variant)
+    real = torch.tensor([[i < len(r) for i in range(x.shape[1])] for r in rows])
+    mask = real[:, None, :] & (torch.ones(x.shape[1], x.shape[1]).tril() > 0)
+    for layer in range(LAYERS):
+        x = block(x, mask, None, None, w, f"model.decoder.layers.{layer}", pre_norm, variant)
+    if pre_norm:
+        x = norm(x, w, "model.decoder.layer_norm")
+    hidden = torch.cat([x[i, len(s) - 1 : len(s) - 1 + len(t)] for i, (s, t) in enumerate(zip(SOURCE, TARGET))])
+    log_p = torch.log_softmax(hidden @ unembed.T + w["final_logits_bias"], dim=-1)
+    row_nll = -log_p.gather(-1, torch.tensor(sum(TARGET, []))[:, None])[:, 0]
+    loss = ((1 - SMOOTHING) * row_nll - SMOOTHING * log_p.mean(-1)).sum()
+    return torch.cat([source_table[s] for s in SOURCE]) * math.sqrt(D), hidden, row_nll, loss
+
+
 def write(out, name, values):
     values = values.detach().reshape(-1).tolist()
     out.write(f"{name} {len(values)}\n")
@@ -445,7 +470,10 @@ def main():
     for name, pre_norm, tie, has_ssru, n_source, n_target, start, full, *variants in CONFIGS:
         variant = variants[0] if variants else {}
         params = list_params(pre_norm, tie, has_ssru, n_source, n_target, variant)
-        write_model(name, params, lambda w: run(pre_norm, tie, has_ssru, start, w, variant), full)
+        if variant.get("alone"):
+            write_model(name, params, lambda w: run_alone(pre_norm, tie, start, w, variant), full)
+        else:
+            write_model(name, params, lambda w: run(pre_norm, tie, has_ssru, start, w, variant), full)
     for name, cell, kind, tie, n_source, n_target, start, full in RNN_CONFIGS:
         params = list_rnn_params(cell, kind, tie, n_source, n_target)
         write_model(name, params, lambda w: run_rnn(cell, kind, tie, start, w), full)

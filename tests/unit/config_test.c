@@ -181,6 +181,36 @@ static void test_round_trip(void)
     config.positions = TFM_POSITIONS_ROPE;
     CHECK(config_check(&config, "x", &err) == TFM_EFORMAT && strstr(err.message, "positions should be") != NULL,
           "nor positions: %s", err.message);
+
+    config = small_config();
+    CHECK(config_write(&config, NULL, path, &err) == TFM_OK && read_config(&found, path, &err) == TFM_OK,
+          "a config to compare with");
+    config.architecture = CONFIG_DECODER_ONLY;
+    config.encoder_layers = 0;
+    CHECK_STR(config_difference(&config, &found), "architecture", "another architecture is a difference");
+    CHECK(config_write(&config, NULL, path, &err) == TFM_OK && read_config(&found, path, &err) == TFM_OK &&
+              found.architecture == CONFIG_DECODER_ONLY && found.encoder_layers == 0,
+          "a decoder alone is kept");
+    CHECK(config_attention_layers(&found, TFM_ENCODER) == 0 &&
+              config_attention_layers(&found, TFM_CROSS) == 0 &&
+              config_alignment_layers(&found) == found.decoder_layers,
+          "its own attention aligns");
+    static const struct {
+        size_t offset;
+        const char *name;
+    } wrong[] = {
+        { offsetof(struct config, arch), "layer_type" },
+        { offsetof(struct config, decoder_cell), "decoder_cell" },
+        { offsetof(struct config, attention_window), "attention_window" },
+        { offsetof(struct config, encoder_layers), "encoder_layers" },
+    };
+    for (int i = 0; i < 4; i++) {
+        found = config;
+        *(int *)((char *)&found + wrong[i].offset) = 1;
+        CHECK(config_check(&found, "x", &err) == TFM_EFORMAT && strstr(err.message, "decoder-only") != NULL &&
+                  strstr(err.message, wrong[i].name) != NULL,
+              "it has no use for %s: %s", wrong[i].name, err.message);
+    }
 }
 
 /* Sets one field of a good config.json to a JSON text (NULL: removes it) and reads the file. */
@@ -227,7 +257,9 @@ static void test_fields(void)
         { "training", "3", "\"training\" should be an object" },
         { "optional", "[]", "\"optional\" should be an object" },
         { "architecture", "\"decoder\"",
-          "architecture is \"decoder\"; this version of tfm knows \"encoder-decoder\"" },
+          "architecture is \"decoder\"; this version of tfm knows \"encoder-decoder\", \"decoder-only\"" },
+        { "architecture", "\"decoder-only\"",
+          "with the architecture \"decoder-only\" encoder_layers should be 0" },
         { "positions", "\"rotary\"", "\"sinusoidal\"" },
         { "positions", NULL, "positions" },
         { "activation_function", "\"tanh\"",
@@ -267,7 +299,8 @@ static void test_fields(void)
         { "d_model", "260", "d_model is 260, which 8 attention heads do not divide" },
         { "decoder_attention_heads", "4", "encoder_attention_heads is 8 and decoder_attention_heads is 4" },
         { "encoder_ffn_dim", "8", "encoder_ffn_dim is 8 and decoder_ffn_dim is 1024" },
-        { "encoder_layers", "0", "encoder_layers" },
+        { "encoder_layers", "0", "encoder_layers is 0, which only the architecture \"decoder-only\" can" },
+        { "encoder_layers", "-1", "encoder_layers" },
         { "decoder_layers", "65", "decoder_layers" },
         { "normalize_before", "0", "normalize_before" },
         { "scale_embedding", "\"yes\"", "scale_embedding" },

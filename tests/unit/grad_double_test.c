@@ -1,8 +1,8 @@
 /*
  * grad_double_test.c: every gradient of whole small models against central differences, in double:
  *     dL/dw ~ (L(w + e) - L(w - e)) / 2e
- * post-norm and pre-norm, layer and RMS norm, every activation, every way to tie embeddings, self-attention, SSRU and
- * recurrent layers, every kind of positions and of attention, without dropout and with all three kinds of it (dropout is
+ * post-norm and pre-norm, layer and RMS norm, every activation, every way to tie embeddings, self-attention, SSRU,
+ * recurrent layers and a decoder alone, every kind of positions and of attention, without dropout and with all three kinds of it (dropout is
  * a function of its keys, so the loss stays a smooth function of the weights), with layers left out, and with R-Drop,
  * whose divergence is no constant of either pass; and with losses on single heads. A fixed tolerance of 1e-6 relative to the largest gradient of the tensor.
  */
@@ -307,6 +307,18 @@ static void check_head_losses(void)
                 true);
 }
 
+/* A decoder alone, two layers of it, over source and target as one sequence. */
+static void check_decoder(const char *name, bool pre_norm, enum tfm_tie tie, enum tfm_positions positions,
+                          bool dropout, real r_drop)
+{
+    struct config config = config_of(pre_norm, tie, TFM_CELL_ATTENTION);
+    config.architecture = CONFIG_DECODER_ONLY;
+    config.encoder_layers = 0;
+    config.positions = positions;
+    config.max_positions = positions == TFM_POSITIONS_LEARNED ? 4 : 0;
+    check_config(name, &config, dropout, r_drop);
+}
+
 int main(void)
 {
     check_head_losses();
@@ -335,6 +347,13 @@ int main(void)
     check_parts("GEGLU", false, TFM_LAYER_NORM, TFM_ACTIVATION_GEGLU, false, 0);
     check_parts("layers left out, post-norm", false, TFM_LAYER_NORM, TFM_ACTIVATION_RELU, true, 0.5);
     check_parts("layers left out, pre-norm", true, TFM_LAYER_NORM, TFM_ACTIVATION_RELU, true, 0.5);
+    check_decoder("a decoder alone, post-norm", false, TFM_TIE_ALL, TFM_POSITIONS_HALVES, false, 0);
+    check_decoder("a decoder alone, pre-norm, RoPE", true, TFM_TIE_NONE, TFM_POSITIONS_ROPE, false, 0);
+    check_decoder("a decoder alone, target tied, learned", true, TFM_TIE_TARGET, TFM_POSITIONS_LEARNED, false,
+                  0);
+    check_decoder("a decoder alone with dropout, relative", false, TFM_TIE_ALL, TFM_POSITIONS_RELATIVE, true,
+                  0);
+    check_decoder("a decoder alone with R-Drop", true, TFM_TIE_ALL, TFM_POSITIONS_HALVES, true, 5);
     check_rnn("GRU, additive", TFM_RNN_GRU, TFM_RNN_ADDITIVE, TFM_TIE_ALL, false, 0);
     check_rnn("LSTM, dot", TFM_RNN_LSTM, TFM_RNN_DOT, TFM_TIE_TARGET, false, 0);
     check_rnn("GRU, general", TFM_RNN_GRU, TFM_RNN_GENERAL, TFM_TIE_NONE, false, 0);

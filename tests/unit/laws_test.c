@@ -221,7 +221,7 @@ static real *whole_forward(const struct tfm_model *model, const struct pair *pai
 static int one_step(real *hidden, struct decoder_cache *cache, int rows[][64], int t, const struct pair *pair,
                     const struct tfm_model *model, const struct run *run)
 {
-    int ids[N_LINES], positions[N_LINES], n = 0, first = cache->self[0].n_rows;
+    int ids[N_LINES], positions[N_LINES], n = 0, first = cache->n_rows;
     struct attn_segment self[N_LINES], cross[N_LINES];
     for (int i = 0; i < pair->target.n_sentences; i++) {
         int start = pair->target.start[i];
@@ -470,6 +470,18 @@ int main(void)
           { .eos_bias = 2.5f, .seed = 19, .heads = 6, .kv_heads = 3, .function = TFM_ATTENTION_ADDITIVE,
             .positions = TFM_POSITIONS_RELATIVE, .window = 4, .pre_norm = true } },
         { "no positions", { .eos_bias = 2.5f, .seed = 12, .positions = TFM_POSITIONS_NONE, .pre_norm = true } },
+        { "a decoder alone, post-norm", { .eos_bias = 2.5f, .seed = 20, .is_decoder = true } },
+        { "a decoder alone, pre-norm, nothing tied, relative",
+          { .eos_bias = 2.5f, .seed = 21, .tie = TFM_TIE_NONE, .pre_norm = true, .is_decoder = true,
+            .positions = TFM_POSITIONS_RELATIVE } },
+        { "a decoder alone, RoPE, grouped queries, RMS, SwiGLU",
+          { .eos_bias = 2.5f, .seed = 22, .pre_norm = true, .norm = TFM_RMS_NORM, .activation = TFM_ACTIVATION_SWIGLU,
+            .heads = 6, .kv_heads = 2, .positions = TFM_POSITIONS_ROPE, .is_decoder = true } },
+        { "a decoder alone, ALiBi, additive",
+          { .eos_bias = 2.5f, .seed = 23, .positions = TFM_POSITIONS_ALIBI, .function = TFM_ATTENTION_ADDITIVE,
+            .is_decoder = true } },
+        { "a decoder alone, learned positions, some lines longer",
+          { .eos_bias = 2.5f, .seed = 24, .positions = TFM_POSITIONS_LEARNED, .max_positions = 10, .is_decoder = true } },
         { "GRU, all tied", { .eos_bias = 2.5f, .seed = 7, .tie = TFM_TIE_ALL, .is_rnn = true } },
         { "LSTM, nothing tied",
           { .eos_bias = 2.5f, .seed = 8, .tie = TFM_TIE_NONE, .is_rnn = true, .rnn_cell = TFM_RNN_LSTM,

@@ -92,7 +92,7 @@ static void test_beam(const struct tfm_model *model)
         struct attn_segment self[WIDTH];
         for (int i = 0; i < WIDTH; i++) {
             now[i].ids[0] = model->config.decoder_start_token_id;
-            now[i].rows[t] = cache.self[0].n_rows + i;
+            now[i].rows[t] = cache.n_rows + i;
             tokens[i] = now[i].ids[t];
             positions[i] = t;
             self[i] = (struct attn_segment){ .q_start = i, .n_q = 1, .n_k = t + 1, .k_rows = now[i].rows };
