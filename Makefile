@@ -241,4 +241,4 @@ $(BUILD)/tfm.pc: lib/tfm.h FORCE
 	    'Libs.private: -lstdc++ -lm -pthread' 'Cflags: -I$${includedir}' > $@
 
 .SECONDARY:
--include $(LIB_O:.o=.d) $(CMD_O:.o=.d) $(DOUBLE_O:.o=.d) $(TESTS:$(BUILD)/tests/%=$(BUILD)/tests/unit/%.d)
+-include $(LIB_O:.o=.d) $(CMD_O:.o=.d) $(DOUBLE_O:.o=.d) $(TESTS:$(BUILD)/tests/%=$(BUILD)/tests/unit/%.d) $(BUILD)/tests/bench/kernels.d
