@@ -227,6 +227,14 @@ static void resolve_end(struct tfm_train_options *o)
         o->after = (struct tfm_interval){ has_valid && o->early_stopping > 0 ? 0 : 20, TFM_EPOCHS };
 }
 
+static bool has_alignment(const struct tfm_train_options *o)
+{
+    for (int i = 0; i < o->n_corpora; i++)
+        if (o->corpora[i].alignment != NULL)
+            return true;
+    return false;
+}
+
 /* Options of one architecture mean nothing to another. */
 static enum tfm_status check_arch(const struct tfm_train_options *o, struct tfm_error *err)
 {
@@ -254,6 +262,7 @@ static enum tfm_status check_arch(const struct tfm_train_options *o, struct tfm_
         { "--norm", o->norm != TFM_LAYER_NORM, TRANSFORMER | DECODER },
         { "--activation", o->activation != TFM_ACTIVATION_RELU, TRANSFORMER | DECODER },
         { "--layer-drop", o->layer_drop != 0, TRANSFORMER | DECODER },
+        { "--guided-alignment", has_alignment(o), TRANSFORMER | RNN },
         { "--head-loss", o->n_head_losses > 0, TRANSFORMER | RNN },
         { "--rnn-cell", o->rnn_cell != TFM_RNN_GRU, RNN },
         { "--rnn-attention", o->rnn_attention != TFM_RNN_ADDITIVE, RNN },

@@ -107,5 +107,9 @@ run 2 "a window" train "$dir/none" --attention-window 5
 has "would hide it" "$dir/err" '--attention-window means nothing to --arch decoder'
 run 2 "recurrent cells" train "$dir/none" --rnn-cell lstm
 has "are another architecture's" "$dir/err" '--rnn-cell means nothing to --arch decoder'
+run 2 "losses on heads" train "$dir/none" --head-loss decoder.0.0:entropy=0.1
+has "are an encoder's and its decoder's" "$dir/err" '--head-loss means nothing to --arch decoder'
+run 2 "guided alignment" train "$dir/none" --guided-alignment "$dir/in"
+has "wants attention to an encoder" "$dir/err" '--guided-alignment means nothing to --arch decoder'
 
 finish
