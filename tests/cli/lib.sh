@@ -127,6 +127,27 @@ train_mini() {
         --dropout 0 --exponential-smoothing 0.05 --cpu-threads 2 --quiet
 }
 
+# learned_toy: checks that $dir/model, which `translate` (a function of the script) runs over the toy corpus, has learned it, and
+# gives the same text in any batch and by the reference kernels; the text is in $dir/de
+learned_toy() {
+    translate >"$dir/de"
+    right=$(paste -d '|' "$dir/de" "$dir/toy/de" | awk -F '|' '$1 == $2' | wc -l)
+    check "it has learned what follows on what: $right of 512 are right" test "$right" -gt 480
+    translate --mini-batch 7 --cpu-threads 3 >"$dir/de7"
+    same "other batches and threads" "$dir/de7" "$dir/de"
+    translate --cpu ref >"$dir/deref"
+    same "the reference kernels" "$dir/deref" "$dir/de"
+}
+
+# learned_toy_int8: the same in int8, where a few lines more may be wrong
+learned_toy_int8() {
+    translate --precision int8 >"$dir/de8"
+    right=$(paste -d '|' "$dir/de8" "$dir/toy/de" | awk -F '|' '$1 == $2' | wc -l)
+    check "in int8 $right are right" test "$right" -gt 470
+    translate --precision int8 --cpu ref --mini-batch 5 >"$dir/de8ref"
+    same "the reference kernels and other batches in int8" "$dir/de8ref" "$dir/de8"
+}
+
 # mini_model: sets $model to a model to test with: a very small one that is trained once for each build of tfm
 mini_model() {
     model=$TFM_BUILD/tests/mini-model

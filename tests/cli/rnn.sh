@@ -22,18 +22,8 @@ translate() {
 run 0 "a training" train "$dir/model" --mini-batch-words 1000 --after 220u --learn-rate 0.01 --lr-warmup 30 \
     --dropout 0 --exponential-smoothing 0.05
 has "its layers are in config.json" "$dir/model/config.json" '"layer_type": "rnn"'
-translate >"$dir/de"
-right=$(paste -d '|' "$dir/de" "$dir/toy/de" | awk -F '|' '$1 == $2' | wc -l)
-check "it has learned what follows on what: $right of 512 are right" test "$right" -gt 480
-translate --mini-batch 7 --cpu-threads 3 >"$dir/de7"
-same "other batches and threads" "$dir/de7" "$dir/de"
-translate --cpu ref >"$dir/deref"
-same "the reference kernels" "$dir/deref" "$dir/de"
-translate --precision int8 >"$dir/de8"
-right=$(paste -d '|' "$dir/de8" "$dir/toy/de" | awk -F '|' '$1 == $2' | wc -l)
-check "in int8 $right are right" test "$right" -gt 470
-translate --precision int8 --cpu ref --mini-batch 5 >"$dir/de8ref"
-same "the reference kernels and other batches in int8" "$dir/de8ref" "$dir/de8"
+learned_toy
+learned_toy_int8
 run 0 "scores of what was translated" "$tfm" score -m "$dir/model" "$en" "$dir/de"
 is "one a line" "$(wc -l <"$dir/out")" 512
 

@@ -8,6 +8,7 @@
 
 #include "decode/translator.h"
 #include "model/loss.h"
+#include "same_translations.h"
 #include "tiny_model.h"
 
 #define N_LINES 24
@@ -59,30 +60,6 @@ static const struct tfm_translation *translate(struct tfm_translator *t, const c
         exit(check_done());
     }
     return result;
-}
-
-static bool same(const struct tfm_translation *a, const struct tfm_translation *b)
-{
-    if (a->n_hypotheses != b->n_hypotheses || a->limited != b->limited || a->n_parts != b->n_parts)
-        return false;
-    for (int h = 0; h < a->n_hypotheses; h++) {
-        const struct tfm_hypothesis *x = &a->hypotheses[h], *y = &b->hypotheses[h];
-        size_t n = (size_t)x->n_pieces;
-        if (strcmp(x->text, y->text) != 0 || x->score != y->score ||
-            x->normalized_score != y->normalized_score || x->n_pieces != y->n_pieces ||
-            memcmp(x->pieces, y->pieces, n * sizeof(int)) != 0 ||
-            memcmp(x->piece_scores, y->piece_scores, n * sizeof(float)) != 0)
-            return false;
-    }
-    return true;
-}
-
-static int differences(const struct tfm_translation *a, const struct tfm_translation *b, int n)
-{
-    int found = 0;
-    for (int i = 0; i < n; i++)
-        found += !same(&a[i], &b[i]);
-    return found;
 }
 
 /* ---- the way of translating does not matter ---- */

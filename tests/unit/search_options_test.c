@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "decode/translator.h"
+#include "same_translations.h"
 #include "tiny_model.h"
 
 #define N_LINES 20
@@ -65,27 +66,6 @@ static const struct tfm_translation *translate(struct tfm_translator *t, const c
     const struct tfm_translation *result;
     enum tfm_status status = tfm_translate(t, some, n, &result, &err);
     return must(status, result, &err);
-}
-
-static bool same(const struct tfm_translation *a, const struct tfm_translation *b)
-{
-    if (a->n_hypotheses != b->n_hypotheses)
-        return false;
-    for (int h = 0; h < a->n_hypotheses; h++) {
-        const struct tfm_hypothesis *x = &a->hypotheses[h], *y = &b->hypotheses[h];
-        if (x->n_pieces != y->n_pieces || x->score != y->score || strcmp(x->text, y->text) != 0 ||
-            memcmp(x->pieces, y->pieces, (size_t)x->n_pieces * sizeof(int)) != 0)
-            return false;
-    }
-    return true;
-}
-
-static int differences(const struct tfm_translation *a, const struct tfm_translation *b, int n)
-{
-    int found = 0;
-    for (int i = 0; i < n; i++)
-        found += !same(&a[i], &b[i]);
-    return found;
 }
 
 /* ---- sampling ---- */
