@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -116,24 +115,22 @@ static void show_progress(const struct translation_job *job, const char *path, l
 {
     if (!job->style->progress)
         return;
+    struct tfm_profile profile;
+    tfm_translator_profile(&profile, job->translator);
     fputs("\r\033[K", stderr); /* to the line's begin, and clear it */
     if (!is_last)
         fprintf(stderr, "%s: %ld lines, %.1f a second", shown_path(path), number,
-                job->seconds > 0 ? (double)job->n_lines / job->seconds : 0);
+                profile.seconds > 0 ? (double)job->n_lines / profile.seconds : 0);
 }
 
 static enum tfm_status translate_window(struct translation_job *job, const struct window *w, const char *path,
                                         struct output *out, struct tfm_error *err)
 {
     const struct tfm_translation *result;
-    struct timespec start, end;
-    clock_gettime(CLOCK_MONOTONIC, &start);
     enum tfm_status status = tfm_translate_forced(job->translator, (const char *const *)w->text,
                                                   (const char *const *)w->prefix, w->n, &result, err);
     if (status != TFM_OK)
         return status;
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    job->seconds += (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
     show_progress(job, path, 0, true); /* notes get lines of their own */
     for (size_t i = 0; i < w->n; i++) {
         if (result[i].n_hypotheses == 0)

@@ -27,7 +27,6 @@ struct translation_job {
     long n_lines;    /* translated so far */
     long first_line; /* of them, before the output that is being written */
     long n_words;    /* of their sources */
-    double seconds;  /* spent in translating */
     double ready;    /* seconds from the start of the command until the first line could be translated */
 };
 
