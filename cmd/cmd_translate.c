@@ -317,7 +317,7 @@ static int open_and_translate(const struct work *work)
                                                      TFM_PRECISION_INT8 };
     struct tfm_open_options open = { .precision = precisions[args->precision],
                                      .max_positions = args->max_positions,
-                                     .blas = args->gemm == 1 };
+                                     .gemm = (enum tfm_gemm)args->gemm };
     int status = models_read_weights(&models, &table, &args->model, args->model_weights);
     if (status != OPTIONS_GO_ON)
         return status;

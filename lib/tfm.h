@@ -104,11 +104,19 @@ TFM_API enum tfm_status tfm_model_open(struct tfm_model **model, const char *fol
 TFM_API enum tfm_status tfm_model_open_as(struct tfm_model **model, const char *folder,
                                           enum tfm_precision precision, struct tfm_error *err);
 
+/* Who multiplies matrices of floats. */
+enum tfm_gemm {
+    TFM_GEMM_OWN,    /* the library's kernels, in float: the same digits on every CPU */
+    TFM_GEMM_BLAS,   /* OpenBLAS, whose last digits depend on the CPU and on the size of a batch. Holds it to one
+                        thread, in the whole process */
+    TFM_GEMM_BF16X3, /* training on CPUs with AMX: each float as the sum of two bf16, which leaves an error near
+                        float's own (Henry, Tang and Heinecke 2019) */
+    TFM_GEMM_BF16    /* the same, of numbers rounded to bf16: 8 bits */
+};
+
 struct tfm_open_options {
     enum tfm_precision precision; /* Default TFM_PRECISION_KEEP */
-    bool blas;         /* multiply reals through OpenBLAS, whose results are not the same in all batches and on all
-                          CPUs, in place of the library's kernels. Holds OpenBLAS to one thread, in the whole process.
-                          Not with int8. Default false */
+    enum tfm_gemm gemm; /* OWN or, not with int8, BLAS. Default TFM_GEMM_OWN */
     int max_positions; /* learned positions: both tables are stretched or squeezed to so many rows, linearly; 0: as
                           they are, and a line that is longer is squeezed into them. Default 0 */
 };
@@ -500,6 +508,7 @@ struct tfm_train_options {
     int threads;               /* 0: one a core */
     const char *dry_run;       /* only say what the training would be, in notes: a folder for temporary files,
                                   which are removed again. The model folder stays as it is. Default NULL */
+    enum tfm_gemm gemm;        /* Default TFM_GEMM_OWN */
     bool profile;              /* take the time of each part, for an event at the end */
     /* what the caller wants to be told */
     void (*event)(void *user, const struct tfm_train_event *event);
@@ -510,8 +519,7 @@ struct tfm_train_options {
 /* Fills in the defaults. */
 TFM_API void tfm_train_options_init(struct tfm_train_options *options);
 
-/* Trains a model, or goes on with the training that the folder holds; see tfm-train(1). Holds OpenBLAS to one
- * thread, which is a setting of the whole process and stays. */
+/* Trains a model, or goes on with the training that the folder holds; see tfm-train(1). */
 TFM_API enum tfm_status tfm_train(const struct tfm_train_options *options, struct tfm_error *err);
 
 /* ---- other forms of a model ---- */

@@ -79,4 +79,32 @@ static void _tile_dpbssd(int c, int a, int b)
         }
 }
 
+static float emulated_bf16(const unsigned char *bytes)
+{
+    uint16_t half;
+    memcpy(&half, bytes, sizeof(half));
+    uint32_t bits = (uint32_t)half << 16;
+    float value;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+/* c [rows of a, n] += a [rows of a, 2 k] times b [k, 2 n] by pairs, of bf16, in float. */
+static inline void _tile_dpbf16ps(int c, int a, int b)
+{
+    int k = emulated_tiles[a].row_bytes / 4, n = emulated_tiles[b].row_bytes / 4;
+    emulated_require(emulated_tiles[c].rows == emulated_tiles[a].rows && emulated_tiles[b].rows == k);
+    emulated_require(emulated_tiles[c].row_bytes == 4 * n && k > 0 && emulated_tiles[a].rows > 0);
+    for (int i = 0; i < emulated_tiles[c].rows; i++)
+        for (int j = 0; j < n; j++) {
+            float sum;
+            memcpy(&sum, &emulated_tiles[c].bytes[i][4 * j], 4);
+            for (int l = 0; l < k; l++)
+                for (int e = 0; e < 2; e++)
+                    sum += emulated_bf16(&emulated_tiles[a].bytes[i][4 * l + 2 * e]) *
+                           emulated_bf16(&emulated_tiles[b].bytes[l][4 * j + 2 * e]);
+            memcpy(&emulated_tiles[c].bytes[i][4 * j], &sum, 4);
+        }
+}
+
 #endif

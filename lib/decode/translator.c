@@ -183,7 +183,7 @@ enum tfm_status tfm_translator_new_ensemble(struct tfm_translator **translator,
     const struct tfm_model *model = models[0];
     TRY(translate_options_check(options, &model->config, err));
     for (int i = 0; i < n_models; i++)
-        if (models[i]->blas)
+        if (models[i]->gemm == TFM_GEMM_BLAS)
             TRY(gemm_check_room(options->threads > 0 ? options->threads : pool_cores(), err));
     TRY(open_shortlist(&shortlist, model, options, err));
     enum tfm_status status = translator_new_ensemble(translator, &ensemble, model->source, model->target,
@@ -323,7 +323,10 @@ static void translate_batch(void *arg, int i, int w)
 {
     struct tfm_translator *t = arg;
     struct worker *worker = &t->workers[w];
-    struct run run = { .arena = &worker->scratch, .kern = t->kern, .profile = worker->profile };
+    /* Here matrices are packed, and lie in plain rows only where BLAS was asked for. */
+    struct run run = {
+        .arena = &worker->scratch, .kern = t->kern, .gemm = TFM_GEMM_BLAS, .profile = worker->profile
+    };
     struct search_options search = t->search;
     if (t->is_scoring) /* a score is the model's, of any target */
         search.shortlist = NULL;

@@ -73,7 +73,7 @@ static size_t scratch_size(const struct config *c, size_t n_source, size_t n_tar
     size_t n = n_source + n_target;
     size_t rows = n * (32 * (size_t)c->d_model + 2 * config_inner_size(c));
     size_t reals = rows + 4 * n * n + 2 * n_target * (size_t)c->vocab_size;
-    return reals * sizeof(real) + ((size_t)1 << 20);
+    return (reals + PRODUCT_SCRATCH) * sizeof(real) + ((size_t)1 << 20);
 }
 
 static enum tfm_status scratch_init(struct arena *arena, size_t size, struct tfm_error *err)
@@ -97,7 +97,7 @@ enum tfm_status observe_run(const struct tfm_model *model, const struct ints *so
 
     struct arena arena;
     TRY(scratch_init(&arena, scratch_size(config, source->n, target->n), err));
-    struct run run = { .arena = &arena, .kern = model->kern, .tap = tap };
+    struct run run = { .arena = &arena, .kern = model->kern, .gemm = model->gemm, .tap = tap };
     real *memory = ARENA_TAKE(&arena, real, source->n * (size_t)config->d_model);
     real *hidden = ARENA_TAKE(&arena, real, target->n * (size_t)config->d_model);
     real *logits = ARENA_TAKE(&arena, real, target->n * (size_t)config->vocab_size);

@@ -91,14 +91,14 @@ static enum tfm_status pack_weights(struct tfm_model *model, const struct loaded
     model->precision = loaded_is_int8(loaded) ? TFM_PRECISION_INT8 : TFM_PRECISION_FP32;
     params_bind_kept(&model->weights, &model->config, model->kept);
     net_bind(&model->net, &model->config, &model->weights);
-    if (model->blas && loaded_is_int8(loaded))
+    if (model->gemm == TFM_GEMM_BLAS && loaded_is_int8(loaded))
         return err_set(err, TFM_EINVAL,
                        "%s: BLAS multiplies reals, and the weights are whole numbers of 8 bits: open "
                        "the model as fp32",
                        model->folder);
-    if (model->blas)
+    if (model->gemm == TFM_GEMM_BLAS)
         gemm_single_thread();
-    TRY(matrices_pack(&model->matrices, &model->net, &model->params, loaded, model->kept, !model->blas, pool,
+    TRY(matrices_pack(&model->matrices, &model->net, &model->params, loaded, model->kept, model->gemm == TFM_GEMM_OWN, pool,
                       err));
     model->broken = find_broken(&model->params, model->kept);
     return TFM_OK;
@@ -255,11 +255,13 @@ enum tfm_status tfm_model_open_with(struct tfm_model **model, const char *folder
     if (options->precision == TFM_PRECISION_FP16)
         return err_set(err, TFM_EINVAL,
                        "weights in fp16 are for the disk only; a model is opened as fp32 or int8");
+    if (options->gemm != TFM_GEMM_OWN && options->gemm != TFM_GEMM_BLAS)
+        return err_set(err, TFM_EINVAL, "products of bf16 are for training; a model is opened for own ones or BLAS");
     struct tfm_model *m = mem_alloc(sizeof(*m), err);
     if (m == NULL)
         return TFM_ENOMEM;
     m->precision = options->precision;
-    m->blas = options->blas;
+    m->gemm = options->gemm;
     enum tfm_status status = open_folder(m, folder, err);
     if (status == TFM_OK && options->max_positions > 0)
         status = resize_positions(m, options->max_positions, err);

@@ -23,7 +23,7 @@ struct tfm_model {
     struct config config;
     struct params params;
     enum tensor_type type;       /* as stored */
-    bool blas;                   /* matrices are plain rows, for BLAS */
+    enum tfm_gemm gemm;          /* BLAS: matrices are plain rows */
     enum tfm_precision precision; /* as multiplied by: TFM_PRECISION_FP32 or TFM_PRECISION_INT8 */
     real *kept;                  /* vectors, and the scales of int8 (params_bind_kept) */
     struct matrices matrices;    /* packed for translation */

@@ -29,12 +29,33 @@ static void forward8(real *y, const real *x, const struct linear *l, enum kern_a
     arena_reset(run->arena, mark);
 }
 
+/* c [m, n] = or += a [m, k] b [k, n], for plain rows. */
+static void multiply(real *c, struct factor a, struct factor b, int m, int n, int k, bool add,
+                     const struct run *run)
+{
+    if (run->gemm == TFM_GEMM_BLAS) {
+        gemm(c, n, a, b, m, n, k, add);
+        return;
+    }
+    size_t mark = arena_mark(run->arena);
+    real *scratch = ARENA_TAKE(run->arena, real, PRODUCT_SCRATCH);
+    if (run->gemm == TFM_GEMM_OWN)
+        run->kern->product(c, n, a, b, m, n, k, add, scratch);
+    else
+        run->kern->product_bf16(c, n, a, b, m, n, k, add, run->gemm == TFM_GEMM_BF16 ? 1 : 3, scratch);
+    arena_reset(run->arena, mark);
+}
+
+/* A matrix of rows of so many columns, as a factor, and turned over. */
+static struct factor plain(const real *x, int cols) { return (struct factor){ x, cols, 1 }; }
+static struct factor turned(const real *x, int cols) { return (struct factor){ x, 1, cols }; }
+
 static void forward(real *y, const real *x, const struct linear *l, int n, const struct run *run)
 {
     if (l->packed)
         run->kern->linear(y, x, l->packed, n, l->out, l->in);
     else
-        gemm(y, l->out, x, l->in, 0, l->w, l->in, 1, n, l->out, l->in, 0);
+        multiply(y, plain(x, l->in), turned(l->w, l->in), n, l->out, l->in, false, run);
     if (l->b)
         run->kern->bias(y, l->b, n, l->out);
 }
@@ -68,7 +89,7 @@ size_t linear_scratch(int in)
 void linear_backward_input(real *dx, bool add_dx, const real *dy, const struct linear *l, int n,
                            const struct run *run)
 {
-    gemm(dx, l->in, dy, l->out, 0, l->w, l->in, 0, n, l->in, l->out, add_dx ? 1 : 0);
+    multiply(dx, plain(dy, l->out), plain(l->w, l->in), n, l->in, l->out, add_dx, run);
     profile_product(run->profile, n, l->in, l->out);
 }
 
@@ -77,7 +98,7 @@ void linear_backward(real *dx, bool add_dx, real *dw, real *db, const real *dy, 
 {
     if (dx)
         linear_backward_input(dx, add_dx, dy, l, n, run);
-    gemm(dw, l->in, dy, l->out, 1, x, l->in, 0, l->out, l->in, n, 1);
+    multiply(dw, turned(dy, l->out), plain(x, l->in), l->out, l->in, n, true, run);
     if (db)
         run->kern->bias_backward(db, dy, n, l->out);
     profile_product(run->profile, n, l->in, l->out);

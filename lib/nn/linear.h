@@ -1,6 +1,6 @@
 /*
  * linear.h: one weight matrix [out, in] and bias; the only thing that multiplies by weights. Three forms: plain
- * rows (training, through BLAS) and, for translation through the kernels, packed panels of reals or of int8 with
+ * rows (training) and, for translation through the kernels, packed panels of reals or of int8 with
  * a scale for each row, where a row's result depends on nothing but the row.
  */
 #ifndef TFM_NN_LINEAR_H

@@ -12,6 +12,7 @@
 #include "base/profile.h"
 #include "base/tap.h"
 #include "num/kern.h"
+#include "tfm.h"
 
 struct head_losses; /* nn/head_loss.h */
 
@@ -19,8 +20,9 @@ struct run {
     struct arena *arena;
     const struct kern *kern;
     const struct tap *tap;     /* NULL: nobody looks */
-    bool keep;                 /* keep activations for a backward pass; weights multiply through BLAS */
+    bool keep;                 /* keep activations for a backward pass */
     bool dropout;              /* training: drop */
+    enum tfm_gemm gemm;        /* who multiplies by weights that are plain rows */
     struct profile *profile;   /* NULL: nobody takes the time */
     struct head_losses *heads; /* losses on single heads; NULL: none */
     uint64_t seed;             /* of this update's dropout: rng_key(seed, update, 0, 0) */

@@ -23,9 +23,9 @@ static uint64_t xcr0(void)
 /* features: edx of leaf 7; saved: XCR0, whose bits 17 and 18 are the tiles' configuration and data. */
 static bool has_amx(unsigned features, uint64_t saved)
 {
-    const unsigned tiles = 1u << 24, int8 = 1u << 25;
+    const unsigned bf16 = 1u << 22, tiles = 1u << 24, int8 = 1u << 25;
     const long request_permission = 0x1023, tile_data = 18;
-    return (features & tiles) && (features & int8) && (saved & 0x60000) == 0x60000 &&
+    return (features & tiles) && (features & int8) && (features & bf16) && (saved & 0x60000) == 0x60000 &&
            syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
 }
 

@@ -1,5 +1,5 @@
 /*
- * gemm.c: matrix products of training through BLAS; in the double build of the tests, in double.
+ * gemm.c: matrix products through BLAS; in the double build of the tests, in double.
  */
 #include "num/gemm.h"
 
@@ -14,13 +14,12 @@
 #define BLAS_GEMM cblas_sgemm
 #endif
 
-void gemm(real *c, int ldc, const real *a, int lda, int a_transposed, const real *b, int ldb,
-          int b_transposed, int m, int n, int k, real beta)
+void gemm(real *c, int ldc, struct factor a, struct factor b, int m, int n, int k, bool add)
 {
     if (m == 0 || n == 0)
         return;
-    BLAS_GEMM(CblasRowMajor, a_transposed ? CblasTrans : CblasNoTrans,
-              b_transposed ? CblasTrans : CblasNoTrans, m, n, k, 1, a, lda, b, ldb, beta, c, ldc);
+    BLAS_GEMM(CblasRowMajor, a.col == 1 ? CblasNoTrans : CblasTrans, b.col == 1 ? CblasNoTrans : CblasTrans, m, n,
+              k, 1, a.x, a.col == 1 ? a.row : a.col, b.x, b.col == 1 ? b.row : b.col, add ? 1 : 0, c, ldc);
 }
 
 void gemm_single_thread(void)

@@ -1,16 +1,14 @@
 /*
- * gemm.h: matrix products of training, through BLAS (Fortran reference semantics, row-major). gemm.c is the
- * only includer of cblas.h.
+ * gemm.h: matrix products through BLAS, where it is asked for (--gemm blas). gemm.c is the only includer of cblas.h.
  */
 #ifndef TFM_NUM_GEMM_H
 #define TFM_NUM_GEMM_H
 
 #include "base/err.h"
-#include "base/real.h"
+#include "num/kern.h"
 
-/* c [m, n] = beta c + op(a) op(b), op(a) [m, k], op(b) [k, n]; transposed where the flag says so. */
-void gemm(real *c, int ldc, const real *a, int lda, int a_transposed, const real *b, int ldb,
-          int b_transposed, int m, int n, int k, real beta);
+/* c [m, n] (row stride ldc) = or += a [m, k] b [k, n] */
+void gemm(real *c, int ldc, struct factor a, struct factor b, int m, int n, int k, bool add);
 
 /* Holds BLAS to one thread: this setting is the whole process'. */
 void gemm_single_thread(void);

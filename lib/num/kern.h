@@ -26,11 +26,31 @@ enum kern_act {
     ACT_SWISH      /* x sigmoid(x) (Ramachandran et al. 2017); also named SiLU */
 };
 
+/* A factor of a product: its element (i, j) at x[i * row + j * col]; one of both strides is 1. */
+struct factor {
+    const real *x;
+    int row, col;
+};
+
+/* Blocks of a product, and the reals of scratch that it takes. */
+#define PRODUCT_ROWS    512
+#define PRODUCT_COLS    128
+#define PRODUCT_DEPTH   256
+#define PRODUCT_SCRATCH ((PRODUCT_ROWS + PRODUCT_COLS) * PRODUCT_DEPTH)
+
 struct kern {
     /* c [m, n] (row stride ldc) = or += a b: a's element (i, l) at a[i*rsa + l*csa], b's row l at b + l*ldb.
      * Each element is one chain of fma over l = 0..k-1, starting from 0 or from c. */
     void (*gemm)(real *c, int ldc, const real *a, int rsa, int csa, const real *b, int ldb, int m, int n,
                  int k, bool add);
+    /* c [m, n] (row stride ldc) = or += a [m, k] b [k, n] of any size and either order; the same chains of fma. scratch
+     * [PRODUCT_SCRATCH], 64-byte aligned. */
+    void (*product)(real *c, int ldc, struct factor a, struct factor b, int m, int n, int k, bool add,
+                    real *scratch);
+    /* The same on numbers cut to bf16: terms = 1, or 3 for nearly the accuracy of float (num/kern_bf16.h). NULL where
+     * the processor has no such products. */
+    void (*product_bf16)(real *c, int ldc, struct factor a, struct factor b, int m, int n, int k, bool add,
+                         int terms, real *scratch);
     /* y [n, out] = x [n, in] times packed panels (nn/linear.h); the same chains of fma. */
     void (*linear)(real *y, const real *x, const real *packed, int n, int out, int in);
     /* y [cols, rows] of the rows 0.. of x, or of those that index [rows] names. */

@@ -154,6 +154,8 @@ static void body_transpose(real *y, int ldy, const real *x, int ldx, const int *
     }
 }
 
+#include "num/kern_product.h"
+
 /* As many columns as there are registers to hide that each sum waits for itself. */
 static void body_mix(real *y, const real *p, const real *x, int ldx, const int *index, int n, int d)
 {
@@ -503,10 +505,17 @@ static void body_adam(real *w, real *m, real *v, const real *g, size_t n, real g
 #include "num/kern_gates.h"
 #include "num/kern_additive.h"
 #include "num/kern_int8.h"
+#ifdef PRODUCT_BF16
+#include "num/kern_bf16.h"
+#endif
 
 const struct kern KERN_TABLE = {
     .gemm = body_gemm,
     .linear = body_linear,
+    .product = body_product,
+#ifdef PRODUCT_BF16
+    .product_bf16 = body_product_bf16,
+#endif
     .transpose = body_transpose,
     .mix = body_mix,
     .sum_squares = body_sum_squares,

@@ -92,6 +92,37 @@ static inline V V_sqrt(V a)
     return a;
 }
 
+#ifdef PRODUCT_BF16 /* a test builds it with products of bf16 */
+/* Lane i holds two bf16, each rounded to nearest (a tie upwards); and what they are as floats. */
+static inline V V_bf16_pair(V even, V odd)
+{
+    uint32_t low[16], high[16];
+    memcpy(low, &even, sizeof(low));
+    memcpy(high, &odd, sizeof(high));
+    LANES low[l] = (low[l] + 0x8000) >> 16 | ((high[l] + 0x8000) & 0xffff0000u);
+    memcpy(&even, low, sizeof(low));
+    return even;
+}
+
+static inline V V_bf16_even(V pair)
+{
+    uint32_t bits[16];
+    memcpy(bits, &pair, sizeof(bits));
+    LANES bits[l] <<= 16;
+    memcpy(&pair, bits, sizeof(bits));
+    return pair;
+}
+
+static inline V V_bf16_odd(V pair)
+{
+    uint32_t bits[16];
+    memcpy(bits, &pair, sizeof(bits));
+    LANES bits[l] &= 0xffff0000u;
+    memcpy(&pair, bits, sizeof(bits));
+    return pair;
+}
+#endif
+
 #ifndef REAL_IS_DOUBLE /* for V_exp, which is libm's in double */
 static inline V V_round(V a)
 {

@@ -2,7 +2,7 @@
  * breakdown.c: adds up the stopwatches of a training. A part of the model counts the seconds of all threads
  * in it, divided by their number; so do threads that wait in the lanes for the slowest one. With that all parts
  * are shares of one clock, and their sum is the time the training took. The yardstick for matrix products is
- * what BLAS does with [1024, 1024] matrices, on all threads at once, since they share caches, memory and the
+ * what the training's own products do with [1024, 1024] matrices, on all threads at once, since they share caches, memory and the
  * clock rate that the heat allows.
  */
 #include "train/breakdown.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "num/gemm.h"
+#include "nn/linear.h"
 
 #define PEAK_SIZE    1024
 #define PEAK_SECONDS 1.0
@@ -21,6 +21,9 @@ struct peak {
     real *in;      /* [PEAK_SIZE, PEAK_SIZE], both factors */
     real *out;     /* the same, a thread */
     double *flops; /* of each thread, a second */
+    struct arena *arenas; /* likewise */
+    const struct kern *kern;
+    enum tfm_gemm gemm;
 };
 
 static void measure(void *arg, int i, int worker)
@@ -29,24 +32,32 @@ static void measure(void *arg, int i, int worker)
     const struct peak *peak = arg;
     const int n = PEAK_SIZE;
     real *out = peak->out + (size_t)i * n * n;
-    gemm(out, n, peak->in, n, 0, peak->in, n, 1, n, n, n, 0); /* finds its memory and warms up */
+    const struct linear linear = { .out = n, .in = n, .w = peak->in };
+    const struct run run = { .arena = &peak->arenas[i], .kern = peak->kern, .gemm = peak->gemm };
+    linear_forward(out, peak->in, &linear, n, &run); /* finds its memory and warms up */
     double began = profile_clock(), seconds;
     int count = 0;
     do {
-        gemm(out, n, peak->in, n, 0, peak->in, n, 1, n, n, n, 0);
+        linear_forward(out, peak->in, &linear, n, &run);
         count++;
         seconds = profile_clock() - began;
     } while (seconds < PEAK_SECONDS);
     peak->flops[i] = 2.0 * n * n * n * count / seconds;
 }
 
-static enum tfm_status measure_peak(struct breakdown *b, struct pool *pool, struct tfm_error *err)
+static enum tfm_status measure_peak(struct breakdown *b, struct pool *pool, const struct kern *kern,
+                                    enum tfm_gemm gemm, struct tfm_error *err)
 {
     const size_t size = (size_t)PEAK_SIZE * PEAK_SIZE, threads = (size_t)b->threads;
     struct peak peak = { .in = mem_alloc(size * sizeof(real), err),
                          .out = mem_alloc(threads * size * sizeof(real), err),
-                         .flops = mem_alloc(threads * sizeof(double), err) };
-    bool has_room = peak.in != NULL && peak.out != NULL && peak.flops != NULL;
+                         .flops = mem_alloc(threads * sizeof(double), err),
+                         .arenas = mem_alloc(threads * sizeof(*peak.arenas), err),
+                         .kern = kern,
+                         .gemm = gemm };
+    bool has_room = peak.in != NULL && peak.out != NULL && peak.flops != NULL && peak.arenas != NULL;
+    for (int i = 0; has_room && i < b->threads; i++)
+        has_room = arena_init(&peak.arenas[i], PRODUCT_SCRATCH * sizeof(real) + 64, err) == TFM_OK;
     if (has_room) {
         for (size_t i = 0; i < size; i++)
             peak.in[i] = (real)(i % 7) - 3;
@@ -54,13 +65,17 @@ static enum tfm_status measure_peak(struct breakdown *b, struct pool *pool, stru
         for (int i = 0; i < b->threads; i++)
             b->peak_flops += peak.flops[i];
     }
+    for (int i = 0; peak.arenas != NULL && i < b->threads; i++)
+        arena_release(&peak.arenas[i]);
+    mem_free(peak.arenas);
     mem_free(peak.in);
     mem_free(peak.out);
     mem_free(peak.flops);
     return has_room ? TFM_OK : TFM_ENOMEM;
 }
 
-enum tfm_status breakdown_new(struct breakdown **breakdown, struct pool *pool, struct tfm_error *err)
+enum tfm_status breakdown_new(struct breakdown **breakdown, struct pool *pool, const struct kern *kern,
+                              enum tfm_gemm gemm, struct tfm_error *err)
 {
     *breakdown = NULL;
     struct breakdown *b = mem_alloc(sizeof(*b), err);
@@ -68,9 +83,9 @@ enum tfm_status breakdown_new(struct breakdown **breakdown, struct pool *pool, s
         return TFM_ENOMEM;
     b->threads = pool_threads(pool);
     b->lanes = mem_alloc((size_t)b->threads * sizeof(*b->lanes), err);
-    enum tfm_status status = b->lanes != NULL ? gemm_check_room(b->threads, err) : TFM_ENOMEM;
+    enum tfm_status status = b->lanes != NULL ? TFM_OK : TFM_ENOMEM;
     if (status == TFM_OK)
-        status = measure_peak(b, pool, err);
+        status = measure_peak(b, pool, kern, gemm, err);
     if (status != TFM_OK) {
         breakdown_free(b);
         return status;

@@ -19,7 +19,8 @@ struct breakdown {
 };
 
 /* Measures the peak, for about a second, and starts. */
-enum tfm_status breakdown_new(struct breakdown **breakdown, struct pool *pool, struct tfm_error *err);
+enum tfm_status breakdown_new(struct breakdown **breakdown, struct pool *pool, const struct kern *kern,
+                              enum tfm_gemm gemm, struct tfm_error *err);
 void breakdown_free(struct breakdown *breakdown);
 
 /* What the training does from here on; NULL: nobody wants to know. */

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "num/gemm.h"
 #include "train/guide.h"
 
 #define MICRO_ROWS 1024
@@ -33,6 +32,7 @@ static size_t scratch_size(const struct config *c, const struct lanes_size *size
     size_t guide = size->is_guided ? l * sizeof(struct guide_link) + 64 : 0; /* bytes, a row */
     size_t reals =
         rows * (kept + passing + lists) + biases + 16 * l * l + (XENT_ROWS + 1) * (size_t)c->vocab_size;
+    reals += PRODUCT_SCRATCH;
     return reals * sizeof(real) + rows * guide + ((size_t)1 << 20); /* an arena rounds each block up */
 }
 
@@ -69,8 +69,6 @@ enum tfm_status lanes_init(struct lanes *lanes, const struct lanes_size *size, c
         status = scratch_init(&lanes->arena[lanes->n_arenas], scratch_size(config, size), size->longest, err);
         lanes->n_arenas += status == TFM_OK;
     }
-    if (status == TFM_OK)
-        status = gemm_check_room(size->threads, err);
     if (status != TFM_OK)
         lanes_release(lanes);
     return status;
@@ -142,6 +140,7 @@ static void run_micro(struct xent_sum *sum, struct head_sum *head_sums, struct w
     struct arena *arena = bench->arena;
     struct run run = { .arena = arena,
                        .kern = how->kern,
+                       .gemm = how->gemm,
                        .profile = bench->profile,
                        .keep = grad != NULL,
                        .dropout = grad != NULL,

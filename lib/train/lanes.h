@@ -44,6 +44,7 @@ struct lanes_run { /* what a pass over the lanes needs */
     const struct corpus *corpus;
     const struct net *net;
     const struct kern *kern;
+    enum tfm_gemm gemm;
     struct pool *pool;
     struct criterion criterion;
     struct head_losses heads; /* list, n and row_weight: for passes with gradients */

@@ -216,6 +216,36 @@ static int copies_of(const struct training *t)
     return t->options.r_drop > 0 ? 2 : 1;
 }
 
+/* Who multiplies matrices, for the log. */
+static const char *products_name(const struct training *t)
+{
+    switch (t->options.gemm) {
+    case TFM_GEMM_BLAS:
+        return gemm_kernels();
+    case TFM_GEMM_BF16X3:
+        return "tiles of bf16, three for one";
+    case TFM_GEMM_BF16:
+        return "tiles of bf16";
+    default:
+        return "own kernels";
+    }
+}
+
+/* That such products are to be had here. */
+static enum tfm_status check_gemm(const struct training *t, enum cpu_tier tier, struct tfm_error *err)
+{
+    if (t->options.gemm == TFM_GEMM_BLAS) {
+        gemm_single_thread();
+        return gemm_check_room(t->options.threads, err);
+    }
+    if (t->options.gemm != TFM_GEMM_OWN && t->kern->product_bf16 == NULL)
+        return err_set(err, TFM_EINVAL,
+                       "--gemm bf16x3 and bf16 need a processor with AMX, whose tier is \"amx\"; this one's is \"%s\": "
+                       "use --gemm own",
+                       cpu_tier_name(tier));
+    return TFM_OK;
+}
+
 static enum tfm_status open_model(struct training *t, struct tfm_error *err)
 {
     const struct config *c = &t->config;
@@ -230,9 +260,9 @@ static enum tfm_status open_model(struct training *t, struct tfm_error *err)
     net_bind(&t->net, c, &t->weights);
     net_bind(&t->judged_net, c, &t->judged_weights);
     report_note(&t->options,
-                "model: %d+%d layers, width %d, %d and %d pieces, %zu parameters; %d lane%s; OpenBLAS for %s",
+                "model: %d+%d layers, width %d, %d and %d pieces, %zu parameters; %d lane%s; products by %s",
                 c->encoder_layers, c->decoder_layers, c->d_model, c->source_vocab_size, c->vocab_size,
-                t->params.size, t->state.n_lanes, t->state.n_lanes == 1 ? "" : "s", gemm_kernels());
+                t->params.size, t->state.n_lanes, t->state.n_lanes == 1 ? "" : "s", products_name(t));
     if (t->has_resumed)
         report_note(&t->options, "resumed at update %ld (epoch %d)", t->state.update, t->state.epoch);
     struct lanes_size size = { .n = t->state.n_lanes,
@@ -250,6 +280,7 @@ struct lanes_run training_lanes_run(const struct training *t, const struct net *
         .corpus = t->seen,
         .net = net,
         .kern = t->kern,
+        .gemm = t->options.gemm,
         .pool = t->pool,
         .criterion = { t->options.label_smoothing, t->options.r_drop },
         .heads = { .list = t->head_losses, .n = t->options.n_head_losses, .row_weight = { row, row, row } },
@@ -269,12 +300,12 @@ enum tfm_status training_init(struct training *t, const struct tfm_train_options
     TRY(train_options_resolve(&t->options, &t->metrics, options, err));
     TRY(cpu_current(&tier, err));
     t->kern = kern_for(tier);
-    gemm_single_thread();
+    TRY(check_gemm(t, tier, err));
     TRY(pool_new(&t->pool, t->options.threads, err));
     TRY(check_files(&t->options, err));
     TRY(open_folder(t, err));
     if (t->options.profile)
-        TRY(breakdown_new(&t->breakdown, t->pool, err));
+        TRY(breakdown_new(&t->breakdown, t->pool, t->kern, t->options.gemm, err));
     breakdown_to(t->breakdown, PROFILE_READ);
     TRY(open_data(t, err));
     TRY(open_config(t, err));

@@ -1,6 +1,6 @@
 /*
- * kernels.c: speed of the matrix products of translation, one thread: for each tier int8 (with and without the
- * quantising of its activations) and fp32, and OpenBLAS beside them, over the shapes of a student (D 256, F 1536) and
+ * kernels.c: speed of matrix products, one thread: for each tier those of translation in int8 (with and without the
+ * quantising of its activations) and fp32, those of training in fp32 and bf16, and OpenBLAS beside them, over the shapes of a student (D 256, F 1536) and
  * of transformer-base (D 512, F 2048); and the most that the tier's int8 instructions give with all in registers,
  * measured in between. In 10^9 operations a second, a multiplication and an addition being two; the best of many short
  * runs, since another process may take the core. Prints CSV.
@@ -59,6 +59,25 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni"))) static double pe
     return 12.0 * 64 * 2 * PEAK_TURNS;
 }
 
+/* Four sums, each tile of factors used twice. */
+__attribute__((target("amx-tile,amx-int8"))) static double peak_amx(void)
+{
+    static unsigned char config[64] = { 1 };
+    for (int i = 0; i < 8; i++) {
+        config[16 + 2 * i] = 64;
+        config[48 + i] = 16;
+    }
+    _tile_loadconfig(config);
+    for (int t = 0; t < PEAK_TURNS; t++) {
+        _tile_dpbssd(0, 4, 6);
+        _tile_dpbssd(1, 4, 7);
+        _tile_dpbssd(2, 5, 6);
+        _tile_dpbssd(3, 5, 7);
+    }
+    _tile_release();
+    return 4.0 * 16 * 16 * 64 * 2 * PEAK_TURNS;
+}
+
 __attribute__((target("avx2"))) static double peak_avx2(void)
 {
     __m256i sum[8], x = _mm256_set1_epi32(sink), w = _mm256_set1_epi32(sink + 3), one = _mm256_set1_epi16(1);
@@ -85,7 +104,7 @@ static double peak(enum cpu_tier tier)
 {
     (void)tier;
 #if defined(__x86_64__)
-    return tier == CPU_VNNI ? peak_vnni() : tier == CPU_AVX2 ? peak_avx2() : 0;
+    return tier == CPU_AMX ? peak_amx() : tier == CPU_VNNI ? peak_vnni() : tier == CPU_AVX2 ? peak_avx2() : 0;
 #else
     return 0;
 #endif
@@ -95,6 +114,7 @@ static double peak(enum cpu_tier tier)
 
 static real x[MAX_ROWS * MAX_IN], y[MAX_ROWS * MAX_OUT], w[MAX_OUT * MAX_IN], bias[MAX_OUT], scales[MAX_OUT];
 static real q_scales[MAX_ROWS];
+static _Alignas(64) real scratch[PRODUCT_SCRATCH];
 static int8_t q8[MAX_ROWS * MAX_IN], w8[MAX_OUT * MAX_IN];
 
 enum {
@@ -102,6 +122,9 @@ enum {
     WHAT_LINEAR8,
     WHAT_WITH_QUANTISE,
     WHAT_FP32,
+    WHAT_PRODUCT,
+    WHAT_BF16X3,
+    WHAT_BF16,
     WHAT_BLAS,
     N_WHAT
 };
@@ -116,6 +139,7 @@ struct work {
 
 static double once(const struct work *k, int what)
 {
+    const struct factor a = { x, k->in, 1 }, b = { w, 1, k->in };
     switch (what) {
     case WHAT_PEAK: return peak(k->tier);
     case WHAT_WITH_QUANTISE:
@@ -125,7 +149,14 @@ static double once(const struct work *k, int what)
         k->kern->linear8(y, q8, q_scales, k->packed8, scales, bias, k->n, k->out, k->in, ACT_RELU);
         break;
     case WHAT_FP32: k->kern->linear(y, x, k->packed, k->n, k->out, k->in); break;
-    default: gemm(y, k->out, x, k->in, 0, w, k->in, 1, k->n, k->out, k->in, 0);
+    case WHAT_PRODUCT: k->kern->product(y, k->out, a, b, k->n, k->out, k->in, false, scratch); break;
+    case WHAT_BF16X3:
+    case WHAT_BF16:
+        if (k->kern->product_bf16 == NULL)
+            return 0;
+        k->kern->product_bf16(y, k->out, a, b, k->n, k->out, k->in, false, what == WHAT_BF16 ? 1 : 3, scratch);
+        break;
+    default: gemm(y, k->out, a, b, k->n, k->out, k->in, false);
     }
     return 2.0 * k->n * k->in * k->out;
 }
@@ -183,7 +214,7 @@ int main(int argc, char **argv)
         x[i] = (real)rng_normal((uint64_t)i);
     for (int i = 0; i < MAX_OUT * MAX_IN; i++)
         w[i] = (real)rng_normal((uint64_t)i + 77);
-    printf("tier,rows,in,out,peak,int8,int8_with_quantising,fp32,openblas,int8_of_peak\n");
+    printf("tier,rows,in,out,peak,int8,int8_with_quantising,fp32,training,bf16x3,bf16,openblas,int8_of_peak\n");
     static const int shapes[][2] = { { 256, 256 }, { 256, 1536 }, { 1536, 256 }, { 256, 1000 },
                                      { 512, 512 }, { 512, 2048 }, { 2048, 512 } };
     for (int tier = CPU_AVX2; tier <= (int)cpu_best(); tier++) {

@@ -41,6 +41,11 @@ equal() {
     same "$1: losses and scores" "$dir/log1" "$dir/log2"
 }
 
+# last_loss FOLDER
+last_loss() {
+    sed -n 's/.*"event": "progress".*"loss": \([0-9.]*\),.*/\1/p' "$1.log" | tail -n 1
+}
+
 # differ FILE FILE
 differ() {
     ! cmp -s "$1" "$2"
@@ -71,6 +76,41 @@ sed -i '/"event": "valid", "update": 5,/d' "$dir/threads.log"
 check "and on three threads" train "$dir/threads" --cpu-threads 1 --after 30u
 check "to the end" train "$dir/threads" --cpu-threads 3 --after 40u
 equal "other numbers of threads" "$dir/threads"
+
+# ---- on other processors, and with other products ----
+
+# has_tier TIER
+has_tier() {
+    "$tfm" translate -m models/en-de --cpu "$1" </dev/null >/dev/null 2>&1
+}
+
+for tier in ref avx2 vnni; do
+    if ! has_tier $tier; then
+        skip "training with $tier" "this machine has none"
+        continue
+    fi
+    check "with the kernels of $tier" train "$dir/$tier" --cpu-threads 2 --cpu $tier --after 40u
+    equal "with $tier" "$dir/$tier"
+done
+for gemm in blas bf16x3 bf16; do
+    case $gemm in
+    bf16*)
+        if ! has_tier amx; then
+            skip "products of $gemm" "this machine has none"
+            continue
+        fi
+        ;;
+    esac
+    check "products by $gemm" train "$dir/$gemm" --cpu-threads 2 --gemm $gemm --after 40u
+    echo "# loss $(last_loss "$dir/whole") with own products, $(last_loss "$dir/$gemm") by $gemm"
+    check "learn as well" awk -v own="$(last_loss "$dir/whole")" -v other="$(last_loss "$dir/$gemm")" \
+        'BEGIN { exit !(other > 0.98 * own && other < 1.02 * own) }'
+done
+if train "$dir/none" --cpu avx2 --gemm bf16x3 --after 1u 2>"$dir/err"; then
+    not_refused=1
+fi
+is "products of bf16 without AMX are refused" "${not_refused-}" ""
+has "and that is told" "$dir/err" 'need a processor with AMX.*this one.s is "avx2"'
 
 # ---- with every random choice there is ----
 
@@ -103,11 +143,6 @@ delayed() {
     folder=$1
     shift
     train "$folder" --optimizer-delay 2 --mini-batch-words 100 --weight-decay 0.1 "$@"
-}
-
-# last_loss FOLDER
-last_loss() {
-    sed -n 's/.*"event": "progress".*"loss": \([0-9.]*\),.*/\1/p' "$1.log" | tail -n 1
 }
 
 check "two batches an update: 40 updates" delayed "$dir/two" --cpu-threads 2 --after 40u

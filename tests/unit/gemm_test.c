@@ -1,21 +1,26 @@
 /*
- * gemm_test.c: products through BLAS: every transposition, beta, odd sizes, rows that lie apart, against the sum in
- * double.
+ * gemm_test.c: matrix products of training: every order of both factors, added or not, sizes around those of tiles and
+ * blocks, rows that lie apart. Each tier has the reference's bits; BLAS and products of bf16, on tiles that are emulated
+ * and on those of the machine, are near the sum in double.
  */
 #include "num/gemm.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "base/rng.h"
+#include "amx_emulated.h"
 #include "check.h"
 
+#define KERN_TABLE kern_emulated
+#define INT8_AMX
+#define PRODUCT_BF16
+#define V_of_sums(p) V_of(*(const I *)(const void *)(p))
+#include "../../lib/num/kern_ref.c"
+
 enum {
-    MAX = 70,
+    MAX = 600, /* above every block */
     LD = MAX + 3
 };
 
-static real a[LD * LD], b[LD * LD], c[LD * LD], before[LD * LD];
+static real a[LD * LD], b[LD * LD], c[LD * LD], before[LD * LD], expected[LD * LD];
+static _Alignas(64) real scratch[PRODUCT_SCRATCH];
 
 static void fill(real *x, uint64_t key)
 {
@@ -23,46 +28,145 @@ static void fill(real *x, uint64_t key)
         x[i] = (real)rng_normal(rng_key(key, i, 0, 0));
 }
 
-static double worst_error(int m, int n, int k, int a_transposed, int b_transposed, real beta)
+enum how {
+    BLAS,
+    OWN,
+    BF16X3,
+    BF16
+};
+
+struct shape {
+    int m, n, k, way; /* bits of way: a turned, b turned, added */
+};
+
+static void multiply(real *y, const struct kern *kern, enum how how, const struct shape *s)
 {
-    double worst = 0;
-    fill(c, 3);
-    memcpy(before, c, sizeof(c));
-    gemm(c, LD, a, LD, a_transposed, b, LD, b_transposed, m, n, k, beta);
-    for (int i = 0; i < LD; i++) {
-        for (int j = 0; j < LD; j++) {
-            double sum = (double)before[i * LD + j];
-            if (i < m && j < n) {
-                sum *= (double)beta;
-                for (int l = 0; l < k; l++)
-                    sum += (double)(a_transposed ? a[l * LD + i] : a[i * LD + l]) *
-                           (double)(b_transposed ? b[j * LD + l] : b[l * LD + j]);
-            }
-            worst = fmax(worst, fabs((double)c[i * LD + j] - sum));
-        }
-    }
-    return worst;
+    struct factor fa = { a, s->way & 1 ? 1 : LD, s->way & 1 ? LD : 1 };
+    struct factor fb = { b, s->way & 2 ? 1 : LD, s->way & 2 ? LD : 1 };
+    bool add = s->way & 4;
+    for (int i = 0; i < PRODUCT_SCRATCH; i++)
+        scratch[i] = NAN; /* what was there before must not matter */
+    if (how == BLAS)
+        gemm(y, LD, fa, fb, s->m, s->n, s->k, add);
+    else if (how == OWN)
+        kern->product(y, LD, fa, fb, s->m, s->n, s->k, add, scratch);
+    else
+        kern->product_bf16(y, LD, fa, fb, s->m, s->n, s->k, add, how == BF16 ? 1 : 3, scratch);
 }
 
-static void check_products(const char *name)
+static double element(const real *x, int turned, int i, int j)
 {
-    static const int sizes[] = { 1, 2, 15, 16, 17, 33, 64, MAX };
+    return (double)(turned ? x[j * LD + i] : x[i * LD + j]);
+}
+
+/* The largest error of an element, as a part of the root of the depth; 1e9 where something else was written. */
+static double worst_error(const struct kern *kern, enum how how, const struct shape *s)
+{
     double worst = 0;
-    for (int way = 0; way < 8; way++)
-        for (int i = 0; i < 8; i++)
-            for (int j = 0; j < 8; j++)
-                worst = fmax(worst, worst_error(sizes[i], sizes[j], sizes[(i + j) % 8], way & 1, way & 2,
-                                                (real)(way >> 2)));
-    CHECK(worst < 1e-4, "%s (%s): products are right to 1e-4, and write nothing else: %.1e", name,
-          gemm_kernels(), worst);
+    memcpy(c, before, sizeof(c));
+    multiply(c, kern, how, s);
+    for (int i = 0; i < s->m; i++) {
+        for (int j = 0; j < s->n; j++) {
+            double sum = s->way & 4 ? (double)before[i * LD + j] : 0;
+            for (int l = 0; l < s->k; l++)
+                sum += element(a, s->way & 1, i, l) * element(b, s->way & 2, l, j);
+            worst = fmax(worst, fabs((double)c[i * LD + j] - sum) / sqrt(s->k + 1.0));
+            c[i * LD + j] = before[i * LD + j];
+        }
+    }
+    return memcmp(c, before, sizeof(c)) == 0 ? worst : 1e9;
+}
+
+/* Small sizes of every kind, and a few that need several blocks. */
+static int list_shapes(struct shape *shapes)
+{
+    static const int sizes[] = { 1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 70 };
+    static const int large[][3] = { { 520, 5, 3 }, { 513, 129, 20 }, { 3, 257, 257 }, { 40, 130, 600 } };
+    int n = 0;
+    for (int way = 0; way < 8; way++) {
+        for (int i = 0; i < 11; i++)
+            for (int j = 0; j < 11; j++)
+                shapes[n++] = (struct shape){ sizes[i], sizes[j], sizes[(3 * i + j) % 11], way };
+        for (int i = 0; i < 4; i++)
+            shapes[n++] = (struct shape){ large[i][0], large[i][1], large[i][2], way };
+        shapes[n++] = (struct shape){ 5, 6, 0, way };
+    }
+    return n;
+}
+
+static void check_errors(const char *name, const struct kern *kern, enum how how, const struct shape *shapes,
+                         int n, double bound)
+{
+    double worst = 0;
+    for (int i = 0; i < n; i++)
+        worst = fmax(worst, worst_error(kern, how, &shapes[i]));
+    CHECK(worst < bound, "%s: products are right to %.0e, and write nothing else: %.1e", name, bound, worst);
+}
+
+static void check_bits(enum cpu_tier tier, const struct shape *shapes, int n)
+{
+    int wrong = 0;
+    for (int i = 0; i < n; i++) {
+        memcpy(expected, before, sizeof(c));
+        memcpy(c, before, sizeof(c));
+        multiply(expected, &kern_ref, OWN, &shapes[i]);
+        multiply(c, kern_for(tier), OWN, &shapes[i]);
+        wrong += memcmp(c, expected, sizeof(c)) != 0;
+    }
+    CHECK_INT(wrong, 0, "%s: products have the reference's bits", cpu_tier_name(tier));
+}
+
+/* The gradient of a broken loss must not look sound. */
+static void check_nan(const char *name, const struct kern *kern, enum how how)
+{
+    const struct shape s = { 20, 20, 40, 0 };
+    static const real bad[] = { NAN, INFINITY };
+    for (int i = 0; i < 2; i++) {
+        real kept = a[3 * LD + 5];
+        a[3 * LD + 5] = bad[i];
+        multiply(c, kern, how, &s);
+        int n_bad = 0;
+        for (int j = 0; j < 20; j++)
+            n_bad += !isfinite(c[3 * LD + j]);
+        CHECK(n_bad == 20 && isfinite(c[2 * LD]), "%s: %g spoils its row", name, (double)bad[i]);
+        a[3 * LD + 5] = kept;
+    }
+}
+
+static void check_bf16(const char *name, const struct kern *kern, const struct shape *shapes, int n)
+{
+    char three[64];
+    snprintf(three, sizeof(three), "%s, three for one", name);
+    check_errors(three, kern, BF16X3, shapes, n, 1e-4);
+    check_errors(name, kern, BF16, shapes, n, 5e-2);
+    check_nan(three, kern, BF16X3);
+    check_nan(name, kern, BF16);
 }
 
 int main(void)
 {
+    static struct shape shapes[1200], few[300];
+    int n = list_shapes(shapes);
     fill(a, 1);
     fill(b, 2);
-    check_products("as OpenBLAS chooses");
+    fill(before, 3);
+    check_errors("reference", &kern_ref, OWN, shapes, n, 5e-6);
+    check_errors(gemm_kernels(), NULL, BLAS, shapes, n, 5e-6);
     gemm_single_thread();
-    check_products("on one thread");
+    check_errors("BLAS on one thread", NULL, BLAS, shapes, n, 5e-6);
+    enum cpu_tier best = cpu_best();
+    for (int tier = CPU_AVX2; tier < CPU_N_TIERS; tier++) {
+        if (tier <= (int)best)
+            check_bits((enum cpu_tier)tier, shapes, n);
+        else
+            SKIP("this machine has no %s", cpu_tier_name((enum cpu_tier)tier));
+    }
+    for (int i = 0; i < n / 4; i++) /* emulation is slow */
+        few[i] = shapes[4 * i];
+    check_bf16("emulated bf16", &kern_emulated, few, n / 4);
+    if (best >= CPU_AMX)
+        check_bf16("bf16", kern_for(CPU_AMX), shapes, n);
+    else
+        SKIP("this machine has no tiles of bf16");
     return check_done();
 }
