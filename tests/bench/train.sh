@@ -5,13 +5,16 @@
 #     tiny  4+4 layers, D 128, F 256, H 4, joint BPE vocabulary of 10,000
 #     base  6+6 layers, D 512, F 2048, H 8, joint vocabulary of 32,000
 #   RUNS=3 THREADS=2 SHAPES="tiny base" PEERS="pytorch marian" sh tests/bench/train.sh
-# Nothing else should run meanwhile. Needs ../shared (SKIP without) and what its setup.sh installs. OpenBLAS is left to
-# choose its kernels for tfm and PyTorch alike, whatever OPENBLAS_CORETYPE says.
+# tfm runs with its own products and, where the CPU has AMX, with --gemm bf16x3 as well; the peers' ratio is to the first.
+# Nothing else should run meanwhile. Needs ../shared (SKIP without) and what its setup.sh installs. PyTorch gets the
+# OpenBLAS kernels of AVX-512 where the CPU has that: left to itself OpenBLAS takes its slowest for a CPU it does not know.
 set -eu
 cd "$(dirname "$0")/../.."
 tfm=$(cd "${TFM_BUILD:-build}" && pwd)/tfm
 shared=$(cd "${TFM_SHARED:-../shared}" 2>/dev/null && pwd) || { echo "SKIP: no ../shared"; exit 0; }
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
+kernels=
+grep -q avx512dq /proc/cpuinfo && kernels=OPENBLAS_CORETYPE=SkylakeX
 threads=${THREADS:-2}
 cache=${CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tfm-peers}
 work=$cache/train
@@ -46,10 +49,10 @@ sizes() {
     [ "$1" = tiny ] || vocab=spm/tatoeba32k layers=6 width=512 inner=2048 heads=8 updates=${UPDATES_BASE:-10} skip=2
 }
 
-# Each prints its speed.
+# Each prints its speed. run_tfm SHAPE GEMM
 run_tfm() {
     timed 900 "$tfm" train --preset "$1" -t data/train.en data/train.de -m "$model/tfm" -v "$vocab.spm" "$vocab.spm" --dropout 0.3 \
-        --mini-batch-words 4096 --cpu-threads "$threads" --after "$((updates + skip))u" --disp-freq "${skip}u" --save-freq 1000000u
+        --mini-batch-words 4096 --cpu-threads "$threads" --after "$((updates + skip))u" --disp-freq "${skip}u" --save-freq 1000000u --gemm "$2"
     rm -rf "$model/tfm"
     sed -n 's/.*: \([0-9.]*\) words\/s.*/\1/p' "$model/log" | tail -n +2 | awk '{ s += 1 / $1 } END { if (s > 0) printf "%.0f\n", NR / s }'
 }
@@ -57,7 +60,8 @@ run_tfm() {
 run_pytorch() {
     script=torch_train.py
     [ "$1" = tiny ] || script=torch_base.py
-    timed 900 env MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=2000000000 LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu/openblas-openmp \
+    # shellcheck disable=SC2086 # or nothing
+    timed 900 env $kernels MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=2000000000 LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu/openblas-openmp \
         /usr/bin/python3 "$script" --spm "$vocab.model" --skip "$skip" --every 10 --threads "$threads" --updates "$((updates + skip))"
     sed -n 's/.*source+target_tokens\/s \([0-9]*\).*/\1/p' "$model/log"
 }
@@ -84,17 +88,25 @@ PY
         awk -v share="$share" '{ n += $1; s += $2 } END { if (s > 0) printf "%.0f\n", n / s * share }'
 }
 
+# ratio A B: their quotient
+ratio() {
+    awk -v a="$1" -v b="$2" 'BEGIN { if (a > 0 && b > 0) printf "%.2f", a / b; else printf "failed" }'
+}
+
 echo "# $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $threads threads"
 echo "shape,run,trainer,pieces_per_second,peak_mb,tfm_ratio"
 for shape in ${SHAPES:-tiny base}; do
     sizes "$shape"
     for run in $(seq "${RUNS:-3}"); do
-        speed=$(run_tfm "$shape")
+        speed=$(run_tfm "$shape" own)
         echo "$shape,$run,tfm,$speed,$(cat "$model/mb"),1"
+        if grep -q amx_bf16 /proc/cpuinfo; then
+            fast=$(run_tfm "$shape" bf16x3)
+            echo "$shape,$run,tfm --gemm bf16x3,$fast,$(cat "$model/mb"),$(ratio "$speed" "$fast")"
+        fi
         for peer in ${PEERS:-pytorch marian}; do
             other=$("run_$peer" "$shape")
-            echo "$shape,$run,$peer,$other,$(cat "$model/mb"),$(awk -v a="$speed" -v b="${other:-0}" \
-                'BEGIN { if (a > 0 && b > 0) printf "%.2f", a / b; else printf "failed" }')"
+            echo "$shape,$run,$peer,$other,$(cat "$model/mb"),$(ratio "$speed" "${other:-0}")"
         done
     done
 done
