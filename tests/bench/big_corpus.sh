@@ -1,12 +1,12 @@
 #!/bin/sh
 # big_corpus.sh: a training on a corpus far larger than a window: time to the first update, and peak memory, beside those of
 # a training on a corpus of 2,000 pairs; the vocabulary is given, since training one takes its own time. The corpus is
-# generated, PAIRS pairs of made-up words.
-#   PAIRS=5000000 UPDATES=3 sh tests/bench/big_corpus.sh
+# generated, PAIRS pairs of made-up words, REPEAT times (which a training does not notice).
+#   PAIRS=5000000 REPEAT=10 UPDATES=3 sh tests/bench/big_corpus.sh
 set -eu
 cd "$(dirname "$0")/../.."
 tfm=$(cd "${TFM_BUILD:-build}" && pwd)/tfm
-pairs=${PAIRS:-5000000} updates=${UPDATES:-3}
+pairs=${PAIRS:-5000000} repeat=${REPEAT:-1} updates=${UPDATES:-3}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
@@ -32,7 +32,14 @@ awk -v pairs="$pairs" -v en="$dir/en" -v de="$dir/de" 'BEGIN {
         print substr(b, 2) >de
     }
 }'
-echo "corpus: $pairs pairs, $(($(wc -c <"$dir/en") / 1000000)) + $(($(wc -c <"$dir/de") / 1000000)) MB"
+for side in en de; do
+    mv "$dir/$side" "$dir/once"
+    for _ in $(seq "$repeat"); do
+        cat "$dir/once"
+    done >"$dir/$side"
+done
+rm "$dir/once"
+echo "corpus: $((pairs * repeat)) pairs, $(($(wc -c <"$dir/en") / 1000000)) + $(($(wc -c <"$dir/de") / 1000000)) MB"
 head -n 20000 "$dir/en" >"$dir/some.en"
 head -n 20000 "$dir/de" >"$dir/some.de"
 head -n 2000 "$dir/en" >"$dir/few.en"
