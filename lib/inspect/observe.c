@@ -92,8 +92,8 @@ enum tfm_status observe_run(const struct tfm_model *model, const struct ints *so
     const struct config *config = &model->config;
     const struct net *net = &model->net;
     int source_start[] = { 0, (int)source->n }, target_start[] = { 0, (int)target->n };
-    struct tokens source_tokens = { 1, (int)source->n, source->data, source_start, NULL };
-    struct tokens target_tokens = { 1, (int)target->n, target->data, target_start, NULL };
+    struct tokens source_tokens = { 1, (int)source->n, source->data, source_start, NULL, NULL };
+    struct tokens target_tokens = { 1, (int)target->n, target->data, target_start, NULL, NULL };
 
     struct arena arena;
     TRY(scratch_init(&arena, scratch_size(config, source->n, target->n), err));
