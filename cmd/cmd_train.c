@@ -222,7 +222,7 @@ static void set_defaults(void *fields)
 static const struct option_table table = {
     .command = COMMAND,
     .usage = "-m FOLDER (-t SRC TRG | --tsv FILE)... [OPTION]...\n"
-             "       tfm train --arch encoder -m FOLDER (-t TEXT | --tsv FILE --tsv-fields N)... [OPTION]...",
+             "       tfm train -m FOLDER --arch encoder -t TEXT... [OPTION]...",
     .summary = "Trains a model on parallel text, or goes on with a training that was stopped.",
     .defaults = set_defaults,
     .options = options,

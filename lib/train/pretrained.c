@@ -61,6 +61,11 @@ static enum tfm_status check(const struct pretrained *p, const struct params *pa
                        "--pretrained %s: %s of its config.json is not that of this training, whose layers would "
                        "compute something else with the same tensors",
                        p->input.name, field);
+    if (config->mask_token_id > 0 && config->vocab_size != p->config.vocab_size)
+        return err_set(err, TFM_EINVAL,
+                       "--pretrained %s: its vocabulary has no " MODEL_MASK_PIECE
+                       ", for which --arch encoder needs a row of the embeddings",
+                       p->input.name);
     for (int i = 0; i < params->n; i++) {
         const struct param *wanted = &params->list[i], *found = params_find(&p->params, wanted->name);
         char shape[32], expected[32];
