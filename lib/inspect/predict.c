@@ -1,8 +1,8 @@
 /*
- * predict.c: fills the gaps of a text with an encoder alone, a masked language model (Devlin et al. 2019): for each mask
- * the pieces that are the most probable in its place, with p = softmax(encoder.logits). A tap collects them, so that
- * what is shown is what the model gives whoever looks. Several masks are filled each for itself, with the others
- * hidden.
+ * predict.c: fills the gaps of a text with an encoder alone, a masked language model (Devlin et al. 2019):
+ * for each mask the pieces that are the most probable in its place, with p = softmax(encoder.logits). A tap
+ * collects them, so that what is shown is what the model gives whoever looks. Several masks are filled each
+ * for itself, with the others hidden.
  */
 #include <assert.h>
 #include <math.h>
@@ -83,7 +83,8 @@ static enum tfm_status find_masks(struct gaps *gaps, const char *text, struct tf
             TRY(ints_add(&gaps->masks, &i, 1, err));
     }
     if (gaps->masks.n == 0)
-        return err_set(err, TFM_EINVAL, "there is no " MODEL_MASK_PIECE " in \"%.200s\": put one where a piece is missing",
+        return err_set(err, TFM_EINVAL,
+                       "there is no " MODEL_MASK_PIECE " in \"%.200s\": put one where a piece is missing",
                        text);
     return TFM_OK;
 }
@@ -128,7 +129,8 @@ static const struct candidate *candidates_of(const struct gaps *gaps, int mask)
     return gaps->list + (size_t)mask * (size_t)gaps->top_k;
 }
 
-static enum tfm_status write_text(FILE *out, const struct gaps *gaps, struct filled *filled, struct tfm_error *err)
+static enum tfm_status write_text(FILE *out, const struct gaps *gaps, struct filled *filled,
+                                  struct tfm_error *err)
 {
     for (int i = 0; i < (int)gaps->masks.n; i++) {
         const struct candidate *list = candidates_of(gaps, i);
@@ -154,9 +156,10 @@ static enum tfm_status add_mask(json_t *list, const struct gaps *gaps, int mask,
         const struct candidate *c = &candidates_of(gaps, mask)[k];
         TRY(fill_in(filled, gaps, gaps->masks.data[mask], c->id, err));
         failed = json_array_append_new(
-            predictions, json_pack("{s:o, s:i, s:o, s:o}", "piece", out_string(spm_piece(gaps->model->source, c->id)),
-                                   "id", c->id, "probability", isfinite(c->p) ? json_real(c->p) : json_null(), "text",
-                                   out_string(filled->text.data)));
+            predictions,
+            json_pack("{s:o, s:i, s:o, s:o}", "piece", out_string(spm_piece(gaps->model->source, c->id)),
+                      "id", c->id, "probability", isfinite(c->p) ? json_real(c->p) : json_null(), "text",
+                      out_string(filled->text.data)));
     }
     return failed ? err_set(err, TFM_ENOMEM, "no memory to write predictions") : TFM_OK;
 }
@@ -177,8 +180,8 @@ static enum tfm_status write_json(FILE *out, const struct gaps *gaps, const char
     return status;
 }
 
-static enum tfm_status write_gaps(FILE *out, const struct gaps *gaps, const char *line, enum tfm_format format,
-                                  struct tfm_error *err)
+static enum tfm_status write_gaps(FILE *out, const struct gaps *gaps, const char *line,
+                                  enum tfm_format format, struct tfm_error *err)
 {
     struct filled filled = { .ids = { 0 } };
     enum tfm_status status;
@@ -200,14 +203,16 @@ static enum tfm_status check(const struct tfm_model *model, const struct tfm_pre
 {
     const struct config *c = &model->config;
     if (c->architecture != CONFIG_ENCODER_ONLY)
-        return err_set(err, TFM_EINVAL,
-                       "%s: only an encoder alone fills gaps (tfm train --arch encoder); this model's architecture is "
-                       "%s",
-                       model->folder, config_choice(c, "architecture"));
+        return err_set(
+            err, TFM_EINVAL,
+            "%s: only an encoder alone fills gaps (tfm train --arch encoder); this model's architecture is "
+            "%s",
+            model->folder, config_choice(c, "architecture"));
     if (o->format != TFM_TEXT && o->format != TFM_JSON)
         return err_set(err, TFM_EINVAL, "predictions are written as text or JSON only");
     if (o->top_k < 1 || o->top_k > MAX_TOP_K)
-        return err_set(err, TFM_EINVAL, "the number of predictions is %d; it can be from 1 to %d", o->top_k, MAX_TOP_K);
+        return err_set(err, TFM_EINVAL, "the number of predictions is %d; it can be from 1 to %d", o->top_k,
+                       MAX_TOP_K);
     return TFM_OK;
 }
 

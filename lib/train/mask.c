@@ -1,10 +1,10 @@
 /*
- * mask.c: the task of a masked language model (Devlin et al. 2019, section 3.1): some pieces of a sentence are to be
- * predicted from the whole of it, where
+ * mask.c: the task of a masked language model (Devlin et al. 2019, section 3.1): some pieces of a sentence
+ * are to be predicted from the whole of it, where
  *     80 % of them are replaced by the mask, 10 % by any piece of the vocabulary, and 10 % stay.
- * Each piece has a number u in [0, 1), and is chosen where u < rate or where no other of its sentence has a smaller
- * one, so that each sentence gives a loss. The </s> is never chosen. The numbers are keyed by (seed, update, sentence,
- * position): there is nothing to be saved of them, and both passes of R-Drop mask alike.
+ * Each piece has a number u in [0, 1), and is chosen where u < rate or where no other of its sentence has a
+ * smaller one, so that each sentence gives a loss. The </s> is never chosen. The numbers are keyed by (seed,
+ * update, sentence, position): there is nothing to be saved of them, and both passes of R-Drop mask alike.
  */
 #include "train/mask.h"
 
@@ -41,7 +41,8 @@ static double least_number(const struct corpus *corpus, int pair, const struct m
     return least;
 }
 
-static bool is_chosen(const struct corpus *corpus, int pair, const struct mask *mask, int position, double least)
+static bool is_chosen(const struct corpus *corpus, int pair, const struct mask *mask, int position,
+                      double least)
 {
     double number = number_of(corpus, pair, mask, position);
     return number < mask->rate || number == least;

@@ -1,8 +1,9 @@
 /*
- * pretrained.c: the weights of a model, or of a checkpoint, as the first ones of a training: an encoder that was
- * trained alone begins a translation model's (Devlin et al. 2019), and a model goes on with other text (fine-tuning).
- * What is taken goes by the names of tensors alone. That a name has another shape, or that layers of the same shapes
- * would compute something else with their tensors, is a mistake in the options, and told before the first update.
+ * pretrained.c: the weights of a model, or of a checkpoint, as the first ones of a training: an encoder that
+ * was trained alone begins a translation model's (Devlin et al. 2019), and a model goes on with other text
+ * (fine-tuning). What is taken goes by the names of tensors alone. That a name has another shape, or that
+ * layers of the same shapes would compute something else with their tensors, is a mistake in the options, and
+ * told before the first update.
  */
 #include "train/pretrained.h"
 
@@ -57,10 +58,11 @@ static enum tfm_status check(const struct pretrained *p, const struct params *pa
 {
     const char *field = config_other_use(config, &p->config);
     if (field != NULL)
-        return err_set(err, TFM_EINVAL,
-                       "--pretrained %s: %s of its config.json is not that of this training, whose layers would "
-                       "compute something else with the same tensors",
-                       p->input.name, field);
+        return err_set(
+            err, TFM_EINVAL,
+            "--pretrained %s: %s of its config.json is not that of this training, whose layers would "
+            "compute something else with the same tensors",
+            p->input.name, field);
     if (config->mask_token_id > 0 && config->vocab_size != p->config.vocab_size)
         return err_set(err, TFM_EINVAL,
                        "--pretrained %s: its vocabulary has no " MODEL_MASK_PIECE
@@ -73,10 +75,11 @@ static enum tfm_status check(const struct pretrained *p, const struct params *pa
             continue;
         name_shape(shape, sizeof(shape), found);
         name_shape(expected, sizeof(expected), wanted);
-        return err_set(err, TFM_EINVAL,
-                       "--pretrained %s: %s is %s, and should be %s as in this training: give the sizes that the "
-                       "model has",
-                       p->input.name, wanted->name, shape, expected);
+        return err_set(
+            err, TFM_EINVAL,
+            "--pretrained %s: %s is %s, and should be %s as in this training: give the sizes that the "
+            "model has",
+            p->input.name, wanted->name, shape, expected);
     }
     return TFM_OK;
 }
@@ -133,7 +136,8 @@ static enum tfm_status take(real *weights, const struct pretrained *p, const str
         has_any = true;
     }
     if (!has_any)
-        return err_set(err, TFM_EINVAL, "--pretrained %s: none of its tensors has a name that this training knows",
+        return err_set(err, TFM_EINVAL,
+                       "--pretrained %s: none of its tensors has a name that this training knows",
                        p->input.name);
     TRY(report("taken", params, &p->params, true, options, err));
     TRY(report("not there, and so begun at random", params, &p->params, false, options, err));

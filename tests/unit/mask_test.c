@@ -1,7 +1,7 @@
 /*
- * mask_test.c: the task of a masked language model: how many pieces are chosen and what becomes of them, that each
- * sentence gives a loss, that the choice depends on seed, sentence and position alone, and that loss and gradient of
- * such a batch are those of its parts.
+ * mask_test.c: the task of a masked language model: how many pieces are chosen and what becomes of them, that
+ * each sentence gives a loss, that the choice depends on seed, sentence and position alone, and that loss and
+ * gradient of such a batch are those of its parts.
  */
 #include "train/mask.h"
 
@@ -29,7 +29,8 @@ static void make_corpus(const struct spm *spm)
     for (int i = 0; i < N_LINES; i++) {
         toy_line(&line, i, 1);
         pairs[i] = i;
-        toy_must(pairs_add(&text, (struct span){ line.data, line.len }, (struct span){ "", 0 }, (uint64_t)i + 50, &err),
+        toy_must(pairs_add(&text, (struct span){ line.data, line.len }, (struct span){ "", 0 },
+                           (uint64_t)i + 50, &err),
                  &err);
     }
     toy_must(corpus_init(&corpus, spm, NULL, 100, 0, &err), &err);
@@ -125,10 +126,13 @@ static void test_keys(void)
     }
     CHECK_INT(n_wrong, 0, "a line is masked in the same way in any batch");
     take(&again, &targets, 0, 300, 2, &mask);
-    n_wrong = targets.n != 2 * target.n || memcmp(targets.ids, targets.ids + target.n, sizeof(int) * (size_t)target.n);
+    n_wrong = targets.n != 2 * target.n ||
+              memcmp(targets.ids, targets.ids + target.n, sizeof(int) * (size_t)target.n);
     for (int i = 0; i < target.n && n_wrong == 0; i++)
-        n_wrong += targets.rows[i] != target.rows[i] || targets.rows[target.n + i] != target.rows[i] + source.n;
-    CHECK(n_wrong == 0 && again.key[0] != again.key[300], "both passes of R-Drop mask alike, and drop otherwise");
+        n_wrong +=
+            targets.rows[i] != target.rows[i] || targets.rows[target.n + i] != target.rows[i] + source.n;
+    CHECK(n_wrong == 0 && again.key[0] != again.key[300],
+          "both passes of R-Drop mask alike, and drop otherwise");
     arena_reset(&arena, mark);
 }
 

@@ -1,7 +1,7 @@
 /*
- * predict_test.c: a masked language model seen from outside: what it reads of a text with masks, what it would put in
- * their places, against the logits that an observer is shown; in both formats, on every tier of kernels, in fp32 and
- * int8; and what such a model does not do.
+ * predict_test.c: a masked language model seen from outside: what it reads of a text with masks, what it
+ * would put in their places, against the logits that an observer is shown; in both formats, on every tier of
+ * kernels, in fp32 and int8; and what such a model does not do.
  */
 #include <math.h>
 
@@ -85,8 +85,8 @@ static void see(void *user, const struct tfm_value *value)
     logits->cols = value->cols;
     logits->data = malloc((size_t)value->rows * (size_t)value->cols * sizeof(float));
     for (int i = 0; i < value->rows; i++)
-        memcpy(logits->data + (size_t)i * (size_t)value->cols, value->data + (size_t)i * (size_t)value->stride,
-               (size_t)value->cols * sizeof(float));
+        memcpy(logits->data + (size_t)i * (size_t)value->cols,
+               value->data + (size_t)i * (size_t)value->stride, (size_t)value->cols * sizeof(float));
 }
 
 static double probability(const struct logits *l, int row, int id)
@@ -144,13 +144,14 @@ static void test_text(const struct tfm_model *model)
     CHECK_INT(n, 4, "the line and three more");
     CHECK(strncmp(text.data, "bado <mask>.\n  0.", 17) == 0, "beginning with a probability");
     json_t *root = json_loadb(json.data, json.size, 0, NULL);
-    const json_t *best = json_array_get(
-        json_object_get(json_array_get(json_object_get(root, "masks"), 0), "predictions"), 0);
+    const json_t *best =
+        json_array_get(json_object_get(json_array_get(json_object_get(root, "masks"), 0), "predictions"), 0);
     const char *piece = json_string_value(json_object_get(best, "piece"));
     char expected[200];
     bool is_start = strncmp(piece, OBSERVE_SPACE, 3) == 0;
     snprintf(expected, sizeof(expected), "bado%s%s.", is_start ? " " : "", is_start ? piece + 3 : piece);
-    CHECK_STR(json_string_value(json_object_get(best, "text")), expected, "the text is filled with the piece");
+    CHECK_STR(json_string_value(json_object_get(best, "text")), expected,
+              "the text is filled with the piece");
     CHECK(strstr(text.data, expected) != NULL, "in both formats");
     json_decref(root);
     free(text.data);
@@ -158,7 +159,8 @@ static void test_text(const struct tfm_model *model)
 
     CHECK_INT(predict(&text, model, TEXT, 1, TFM_TEXT), TFM_OK, "two masks as text");
     const char *one = strstr(text.data, "  mask 1\n"), *two = strstr(text.data, "  mask 2\n");
-    CHECK(one != NULL && two > one && strstr(one, " navermur <mask>.") < two, "each has a heading and hides the other");
+    CHECK(one != NULL && two > one && strstr(one, " navermur <mask>.") < two,
+          "each has a heading and hides the other");
     free(text.data);
 }
 
@@ -179,7 +181,8 @@ static void test_tiers(const char *folder)
             }
             tfm_set_cpu(name, &err);
             if (!CHECK(tfm_model_open_as(&model, folder, precisions[i], &err) == TFM_OK &&
-                           predict(tier == CPU_REF ? &expected : &found, model, TEXT, 1000, TFM_JSON) == TFM_OK,
+                           predict(tier == CPU_REF ? &expected : &found, model, TEXT, 1000, TFM_JSON) ==
+                               TFM_OK,
                        "predictions of the tier %s", name))
                 return;
             if (tier != CPU_REF) {
@@ -202,7 +205,8 @@ static void test_refused(const struct tfm_model *model, const struct tfm_model *
     CHECK(predict(&text, model, "bado kile", 5, TFM_TEXT) == TFM_EINVAL && text.size == 0, "no mask: %s",
           err.message);
     free(text.data);
-    CHECK(predict(&text, pair, TEXT, 5, TFM_TEXT) == TFM_EINVAL && strstr(err.message, "encoder-decoder") != NULL,
+    CHECK(predict(&text, pair, TEXT, 5, TFM_TEXT) == TFM_EINVAL &&
+              strstr(err.message, "encoder-decoder") != NULL,
           "a model that translates: %s", err.message);
     free(text.data);
     CHECK_INT(predict(&text, model, TEXT, 0, TFM_TEXT), TFM_EINVAL, "no predictions: %s", err.message);
@@ -251,9 +255,10 @@ int main(void)
 {
     struct tfm_model *model =
         tiny_open("encoder", &(struct tiny_options){ .seed = 3, .pre_norm = true, .is_encoder = true });
-    struct tfm_model *untied =
-        tiny_open("untied", &(struct tiny_options){
-                                .seed = 4, .is_encoder = true, .tie = TFM_TIE_NONE, .positions = TFM_POSITIONS_RELATIVE });
+    struct tfm_model *untied = tiny_open(
+        "untied",
+        &(struct tiny_options){
+            .seed = 4, .is_encoder = true, .tie = TFM_TIE_NONE, .positions = TFM_POSITIONS_RELATIVE });
     struct tfm_model *pair = tiny_open("pair", &(struct tiny_options){ .seed = 3 });
     test_pieces(model);
     test_probabilities(model);

@@ -1,6 +1,6 @@
 /*
- * pretrained_test.c: a training that begins with the weights of another model: which tensors are taken, whatever the
- * file holds them as, that all others stay as they were, what is told, and what is refused.
+ * pretrained_test.c: a training that begins with the weights of another model: which tensors are taken,
+ * whatever the file holds them as, that all others stay as they were, what is told, and what is refused.
  */
 #include "train/pretrained.h"
 
@@ -45,8 +45,8 @@ static enum tfm_status take(real **block, struct params *params, struct notes *n
 }
 
 /* Counts the tensors that are the model's, those that were left, and those that are neither. */
-static void count(int counts[3], const real *block, const struct params *params, const struct tfm_model *model,
-                  double tolerance)
+static void count(int counts[3], const real *block, const struct params *params,
+                  const struct tfm_model *model, double tolerance)
 {
     real *values = tiny_values(model);
     counts[0] = counts[1] = counts[2] = 0;
@@ -76,8 +76,8 @@ static void test_encoder(const struct tfm_model *encoder, const struct tfm_model
     struct params params;
     struct notes notes;
     int counts[3];
-    if (!CHECK(take(&block, &params, &notes, encoder->folder, &pair->config) == TFM_OK, "an encoder is taken: %s",
-               err.message))
+    if (!CHECK(take(&block, &params, &notes, encoder->folder, &pair->config) == TFM_OK,
+               "an encoder is taken: %s", err.message))
         return;
     count(counts, block, &params, encoder, 0);
     CHECK_INT(counts[0], encoder->params.n, "all tensors of the encoder, bit for bit");
@@ -88,7 +88,8 @@ static void test_encoder(const struct tfm_model *encoder, const struct tfm_model
               strstr(notes.text[0], "model.encoder.layers.1") != NULL &&
               strstr(notes.text[0], "model.encoder.layers.1.") == NULL,
           "a layer by its name: %s", notes.text[0]);
-    CHECK(strstr(notes.text[1], "at random") != NULL && strstr(notes.text[1], "model.decoder.layers.0") != NULL,
+    CHECK(strstr(notes.text[1], "at random") != NULL &&
+              strstr(notes.text[1], "model.decoder.layers.0") != NULL,
           "and so is what begins at random: %s", notes.text[1]);
     release(block, &params);
 }
@@ -128,7 +129,8 @@ static void test_int8(const struct tfm_model *encoder)
     int counts[3];
     snprintf(folder, sizeof(folder), "%s/int8", check_tmp());
     snprintf(path, sizeof(path), "%s/vocab.spm", folder);
-    CHECK(model_write(folder, &encoder->config, NULL, &encoder->params, values, TENSOR_I8, false, NULL, &err) == TFM_OK &&
+    CHECK(model_write(folder, &encoder->config, NULL, &encoder->params, values, TENSOR_I8, false, NULL,
+                      &err) == TFM_OK &&
               tiny_vocabulary(path, MODEL_MASK_PIECE, &err) == TFM_OK &&
               tfm_model_open_as(&int8, folder, TFM_PRECISION_FP32, &err) == TFM_OK,
           "a model in whole numbers");
@@ -149,7 +151,8 @@ static void test_refused(const struct tfm_model *encoder, const struct tfm_model
     struct config config = pair->config;
     config.ffn_dim = 44;
     CHECK_INT(take(&block, &params, &notes, encoder->folder, &config), TFM_EINVAL, "another width");
-    CHECK(strstr(err.message, "model.encoder.layers.0.fc1.weight is [40, 24], and should be [44, 24]") != NULL,
+    CHECK(strstr(err.message, "model.encoder.layers.0.fc1.weight is [40, 24], and should be [44, 24]") !=
+              NULL,
           "names tensor and shapes: %s", err.message);
     CHECK(block[0] == 7 && notes.n == 0, "and nothing is taken");
     release(block, &params);
@@ -164,7 +167,8 @@ static void test_refused(const struct tfm_model *encoder, const struct tfm_model
     config.encoder_layers = 0;
     CHECK_INT(take(&block, &params, &notes, encoder->folder, &config), TFM_OK, "a bias alone in common");
     release(block, &params);
-    CHECK_INT(take(&block, &params, &notes, plain->folder, &encoder->config), TFM_EINVAL, "no mask: %s", err.message);
+    CHECK_INT(take(&block, &params, &notes, plain->folder, &encoder->config), TFM_EINVAL, "no mask: %s",
+              err.message);
     CHECK(strstr(err.message, "its vocabulary has no <mask>") != NULL, "which is told");
     release(block, &params);
     CHECK_INT(take(&block, &params, &notes, check_path("nowhere"), &pair->config), TFM_EIO, "no folder: %s",
