@@ -14,7 +14,7 @@
 
 #define DESCRIBE "tfm inspect"
 #define ATTENTION "tfm inspect attention"
-#define PREDICT "tfm inspect predict"
+#define PREDICT   "tfm inspect predict"
 
 #define MODEL_HELP "the model (default: TFM_MODEL, then the one that comes with tfm)"
 #define OUTPUT_HELP "write here instead of to standard output"
@@ -253,7 +253,8 @@ static int predict(int argc, char **argv)
     if (wrong != OPTIONS_GO_ON)
         return wrong;
     if (n > 1)
-        return options_wrong(&predict_table, "unexpected argument '%s': quote a text of several words", argv[2]);
+        return options_wrong(&predict_table, "unexpected argument '%s': quote a text of several words",
+                             argv[2]);
     args.options.format = (enum tfm_format)args.format;
 
     struct tfm_error err;

@@ -451,7 +451,8 @@ static bool parse_columns(const char *text, int *source, int *target)
         return false;
     if (target == NULL)
         return sscanf(text, "%5d%n", source, &end) == 1 && text[end] == '\0' && *source > 0;
-    return sscanf(text, "%5d,%5d%n", source, target, &end) == 2 && text[end] == '\0' && *source > 0 && *target > 0;
+    return sscanf(text, "%5d,%5d%n", source, target, &end) == 2 && text[end] == '\0' && *source > 0 &&
+           *target > 0;
 }
 
 int options_columns(const struct option_table *table, const char *text, int *source, int *target)

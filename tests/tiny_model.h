@@ -63,9 +63,12 @@ static inline enum tfm_status tiny_vocabulary(const char *path, const char *symb
     enum tfm_status status = file_write(text_path, text.data, text.len, err);
     str_release(&text);
     const char *const files[] = { text_path };
-    struct spm_train_options options = {
-        .files = files, .n_files = 1, .model_path = path, .vocab_size = 120, .type = "unigram", .symbol = symbol
-    };
+    struct spm_train_options options = { .files = files,
+                                         .n_files = 1,
+                                         .model_path = path,
+                                         .vocab_size = 120,
+                                         .type = "unigram",
+                                         .symbol = symbol };
     return status == TFM_OK ? spm_train(&options, err) : status;
 }
 

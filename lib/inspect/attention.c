@@ -69,8 +69,9 @@ static enum tfm_status select_maps(struct attention *a, const struct config *con
     a->part = options->part;
     int n_layers = config_attention_layers(config, a->part);
     if (n_layers == 0 && config->architecture == CONFIG_ENCODER_ONLY)
-        return err_set(err, TFM_EINVAL,
-                       "this model is an encoder alone, which looks at its own text; it can show the part encoder");
+        return err_set(
+            err, TFM_EINVAL,
+            "this model is an encoder alone, which looks at its own text; it can show the part encoder");
     if (n_layers == 0 && config->architecture == CONFIG_DECODER_ONLY)
         return err_set(
             err, TFM_EINVAL,

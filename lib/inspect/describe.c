@@ -144,7 +144,8 @@ static void text_architecture(FILE *out, const struct config *c, const json_t *c
         fprintf(out, "  layers              decoder %d, over source and target as one sequence\n", c->decoder_layers);
         break;
     case CONFIG_ENCODER_ONLY:
-        fprintf(out, "  layers              encoder %d, a masked language model of one text\n", c->encoder_layers);
+        fprintf(out, "  layers              encoder %d, a masked language model of one text\n",
+                c->encoder_layers);
         break;
     case CONFIG_ENCODER_DECODER:
         fprintf(out, "  layers              encoder %d, decoder %d\n", c->encoder_layers, c->decoder_layers);
@@ -159,7 +160,8 @@ static void text_architecture(FILE *out, const struct config *c, const json_t *c
         [TFM_TIE_ALL] = "one matrix for input and output",
         [TFM_TIE_NONE] = "a matrix each for input and output",
     };
-    fprintf(out, "  embeddings          %s%s\n", c->architecture == CONFIG_ENCODER_ONLY ? alone[c->tie] : ties[c->tie],
+    fprintf(out, "  embeddings          %s%s\n",
+            c->architecture == CONFIG_ENCODER_ONLY ? alone[c->tie] : ties[c->tie],
             c->scale_embedding ? ", times the square root of the width" : "");
     fprintf(out, "  positions           %s", config_text(config, "positions"));
     if (c->max_positions > 0)

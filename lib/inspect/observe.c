@@ -77,10 +77,11 @@ enum tfm_status observe_encode(struct ints *source, struct ints *target, const s
     TRY(encode_text(source, model->source, eos, source_text, "source", err));
     if (model->config.architecture == CONFIG_ENCODER_ONLY) {
         join_masks(source, model);
-        return target_text == NULL ? TFM_OK
-                                   : err_set(err, TFM_EINVAL,
-                                             "this model is an encoder alone, which reads one sentence: found a "
-                                             "target, too");
+        return target_text == NULL
+                   ? TFM_OK
+                   : err_set(err, TFM_EINVAL,
+                             "this model is an encoder alone, which reads one sentence: found a "
+                             "target, too");
     }
     if (target_text == NULL)
         return translate_text(target, model, source_text, beam_size, err);
@@ -137,8 +138,8 @@ enum tfm_status observe_run(const struct tfm_model *model, const struct ints *so
     encoder_forward(memory, NULL, &source_tokens, net, &run);
     decoder_forward(hidden, NULL, &target_tokens, &source_tokens, memory, net, &run);
     linear_forward(logits, hidden, &net->unembed, target_tokens.n, &run);
-    tap_show(tap, is_encoder ? "encoder" : "decoder", -1, "logits", -1, logits, target_tokens.n, config->vocab_size,
-             config->vocab_size);
+    tap_show(tap, is_encoder ? "encoder" : "decoder", -1, "logits", -1, logits, target_tokens.n,
+             config->vocab_size, config->vocab_size);
     arena_release(&arena);
     return TFM_OK;
 }

@@ -564,9 +564,8 @@ const char *config_difference(const struct config *a, const struct config *b)
 
 const char *config_other_use(const struct config *a, const struct config *b)
 {
-    static const char *const names[] = { "encoder_attention_heads", "attention_function",
-                                         "attention_scale",         "activation_function",
-                                         "normalize_before",        "normalization",
+    static const char *const names[] = { "encoder_attention_heads", "attention_function", "attention_scale",
+                                         "activation_function",     "normalize_before",   "normalization",
                                          "scale_embedding" };
     struct config x = *a, y = *b;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names) && a->arch == b->arch; i++) {

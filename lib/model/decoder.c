@@ -132,7 +132,8 @@ static void joint_blocks_forward(real *hidden, struct decoder_acts *acts, real *
 static void pick_rows(real *hidden, const real *memory, const int *rows, int n, int d)
 {
     for (int i = 0; i < n; i++)
-        memcpy(hidden + (size_t)i * (size_t)d, memory + (size_t)rows[i] * (size_t)d, sizeof(real) * (size_t)d);
+        memcpy(hidden + (size_t)i * (size_t)d, memory + (size_t)rows[i] * (size_t)d,
+               sizeof(real) * (size_t)d);
 }
 
 /* No row is asked for twice. */

@@ -139,7 +139,8 @@ static enum tfm_status check_vocabulary(const struct spm *spm, int size, const c
     int mask = spm_piece_id(spm, MODEL_MASK_PIECE, strlen(MODEL_MASK_PIECE));
     if (config->mask_token_id > 0 && mask != config->mask_token_id)
         return err_set(err, TFM_EFORMAT,
-                       "%s: " MODEL_MASK_PIECE " is piece %d of the vocabulary (-1: none), but mask_token_id in " MODEL_CONFIG
+                       "%s: " MODEL_MASK_PIECE
+                       " is piece %d of the vocabulary (-1: none), but mask_token_id in " MODEL_CONFIG
                        " is %d",
                        path, mask, config->mask_token_id);
     return TFM_OK;

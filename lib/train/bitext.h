@@ -14,9 +14,8 @@ struct columns { /* of a tab-separated file, from 1; both 0: it has two; only ta
 };
 
 struct bitext {
-    struct source
-        side[SOURCE_MAX]; /* source and target, or the one of tab-separated lines or of text; then the alignment */
-    int n_sides;          /* 1 or 2 */
+    struct source side[SOURCE_MAX]; /* source and target, or one with tabs or of text; then the alignment */
+    int n_sides;                    /* 1 or 2 */
     bool is_tsv, is_aligned;
     struct columns columns;
     uint64_t n_pairs;

@@ -22,8 +22,9 @@ static int set_name(json_t *object, const char *field, const char *path)
 static int set_names(json_t *object, const struct tfm_corpus *corpus)
 {
     bool is_text = corpus->target == NULL;
-    return set_name(object, is_text ? "text" : "source", corpus->source) || set_name(object, "target", corpus->target) ||
-           set_name(object, "tsv", corpus->tsv) || set_name(object, "alignment", corpus->alignment);
+    return set_name(object, is_text ? "text" : "source", corpus->source) ||
+           set_name(object, "target", corpus->target) || set_name(object, "tsv", corpus->tsv) ||
+           set_name(object, "alignment", corpus->alignment);
 }
 
 /* One corpus is named by the fields themselves, several by a list of such fields and weights. */
@@ -81,7 +82,8 @@ static json_t *provenance(const struct tfm_train_options *o, const struct config
                   "seed", seed, "pairs", (json_int_t)n_pairs, "learn_rate", o->learn_rate, "epochs",
                   point->epochs, "updates", (json_int_t)point->update, "target_tokens", point->target_tokens,
                   "mini_batch_words", o->mini_batch_words);
-    int failed = object == NULL || set_corpora(object, o) || set_head_losses(object, o, config) || set_kind(object, o, state) ||
+    int failed = object == NULL || set_corpora(object, o) || set_head_losses(object, o, config) ||
+                 set_kind(object, o, state) ||
                  json_object_set_new(object, "seconds", json_real(state->seconds));
     for (int m = 0; m < N_METRICS && !failed; m++)
         failed = set_score(object, (enum metric)m, &state->scores[m]);

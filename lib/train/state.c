@@ -80,7 +80,8 @@ static int add_pretrained(json_t *object, const char *name)
     if (*name == '\0')
         return 0;
     json_t *text = json_string(name); /* NULL where it is not UTF-8 */
-    return json_object_set_new(object, "pretrained", text != NULL ? text : json_string("(name not in UTF-8)"));
+    return json_object_set_new(object, "pretrained",
+                               text != NULL ? text : json_string("(name not in UTF-8)"));
 }
 
 enum tfm_status state_write(const struct train_state *s, const struct settings *settings, const char *path,

@@ -112,7 +112,8 @@ static enum tfm_status check_sources(const struct tfm_corpus *c, bool is_text, c
                        is_text ? "a file of text, or a column of one with tabs"
                                : "two files, source and target, or one of tab-separated pairs");
     if (c->source != NULL && c->tsv != NULL)
-        return err_set(err, TFM_EINVAL, "%s is a file of tab-separated columns or is not, and cannot be both", what);
+        return err_set(err, TFM_EINVAL, "%s is one file with tabs, or is without: found %s and %s", what, c->source,
+                       c->tsv);
     return TFM_OK;
 }
 
@@ -162,8 +163,9 @@ static enum tfm_status check_columns(const struct tfm_train_options *o, struct t
         has_tsv = has_tsv || o->corpora[i].tsv != NULL;
     if (train_options_is_text(o)) {
         if (o->source_field < 0 || o->target_field != 0 || (has_tsv && o->source_field == 0))
-            return err_set(err, TFM_EINVAL,
-                           "--tsv and --valid-tsv with --arch encoder need the column of the text: --tsv-fields N");
+            return err_set(
+                err, TFM_EINVAL,
+                "--tsv and --valid-tsv with --arch encoder need the column of the text: --tsv-fields N");
         return TFM_OK;
     }
     if (o->source_field < 0 || o->target_field < 0 || (o->source_field == 0) != (o->target_field == 0))
@@ -182,15 +184,19 @@ static enum tfm_status check_files(const struct tfm_train_options *o, struct tfm
     if (o->model == NULL || *o->model == '\0')
         return err_set(err, TFM_EINVAL, "no model folder to write is named (--model)");
     TRY(check_corpora(o, err));
-    const struct tfm_corpus valid = { .source = o->valid_source, .target = o->valid_target, .tsv = o->valid_tsv };
+    const struct tfm_corpus valid = { .source = o->valid_source,
+                                      .target = o->valid_target,
+                                      .tsv = o->valid_tsv };
     if (has_valid(o))
-        TRY(check_sources(&valid, train_options_is_text(o), "a validation set (--valid-sets, --valid-tsv)", err));
+        TRY(check_sources(&valid, train_options_is_text(o), "a validation set (--valid-sets, --valid-tsv)",
+                          err));
     if (train_options_is_text(o) && o->source_vocab != NULL && o->target_vocab != NULL &&
         strcmp(o->source_vocab, o->target_vocab) != 0)
         return err_set(err, TFM_EINVAL, "--arch encoder has one vocabulary: found %s and %s (--vocabs)",
                        o->source_vocab, o->target_vocab);
     if (o->pretrained != NULL && (o->source_vocab != NULL || o->target_vocab != NULL))
-        return err_set(err, TFM_EINVAL, "found --pretrained and --vocabs: the vocabulary is that of the model %s",
+        return err_set(err, TFM_EINVAL,
+                       "found --pretrained and --vocabs: the vocabulary is that of the model %s",
                        o->pretrained);
     return check_columns(o, err);
 }
@@ -258,19 +264,18 @@ static enum tfm_status read_metrics(struct metric_list *metrics, const struct tf
                 return err_set(err, TFM_EINVAL, "--valid-metrics names %s twice", metric_names[m]);
         }
         if (m == N_METRICS)
-            return err_set(err, TFM_EINVAL,
-                           "--valid-metrics is \"%s\"; it can be some of " METRIC_NAMES ", with commas between",
-                           names);
+            return err_set(
+                err, TFM_EINVAL,
+                "--valid-metrics is \"%s\"; it can be some of " METRIC_NAMES ", with commas between", names);
         if (train_options_is_text(o) && train_options_is_of_text((enum metric)m))
-            return err_set(err, TFM_EINVAL, "--valid-metrics names %s, which is of translations, and --arch encoder "
-                                            "makes none",
+            return err_set(err, TFM_EINVAL,
+                           "--valid-metrics names %s, which is of translations: --arch encoder makes none",
                            metric_names[m]);
         metrics->list[metrics->n++] = (enum metric)m;
         name += len;
     }
     if (metrics->n == 0)
-        return err_set(err, TFM_EINVAL,
-                       "--valid-metrics names no metric; it can be some of " METRIC_NAMES);
+        return err_set(err, TFM_EINVAL, "--valid-metrics names no metric; it can be some of " METRIC_NAMES);
     return TFM_OK;
 }
 

@@ -207,8 +207,8 @@ static enum tfm_status begin(struct training *t, struct tfm_error *err)
 static enum tfm_status take_pretrained(struct training *t, struct tfm_error *err)
 {
     struct str name = { 0 };
-    enum tfm_status status = pretrained_take(t->optimizer.weights, &name, &t->params, &t->config, &t->options,
-                                             t->pool, err);
+    enum tfm_status status =
+        pretrained_take(t->optimizer.weights, &name, &t->params, &t->config, &t->options, t->pool, err);
     if (status == TFM_OK)
         snprintf(t->state.pretrained, sizeof(t->state.pretrained), "%s", name.data);
     str_release(&name);

@@ -59,11 +59,10 @@ enum tfm_status validate_init(struct validate *v, const struct metric_list *metr
     if (status != TFM_OK)
         validate_release(v);
     else if (v->corpus.n_empty + v->corpus.n_long > 0)
-        report_note(
-            o,
-            "validation set: %zu lines; cross-entropy leaves out %ld that are empty (on a side) and %ld longer "
-            "than %d pieces (--max-length)",
-            v->text.n, v->corpus.n_empty, v->corpus.n_long, o->max_length);
+        report_note(o,
+                    "validation set: %zu lines; cross-entropy leaves out %ld that are empty (on a side) and "
+                    "%ld longer than %d pieces (--max-length)",
+                    v->text.n, v->corpus.n_empty, v->corpus.n_long, o->max_length);
     return status;
 }
 

@@ -51,8 +51,8 @@ static enum tfm_status paths_join(struct paths *paths, const char *folder, struc
 
 /* ---- given vocabularies ---- */
 
-struct given { /* of one side */
-    const char *name; /* in messages */
+struct given { /* a vocabulary, of one side */
+    const char *name;
     struct str bytes;
 };
 
@@ -89,7 +89,8 @@ static enum tfm_status check_same(const char *path, const struct given *given, s
 static enum tfm_status place_file(const char *path, const struct given *given, bool goes_on,
                                   struct tfm_error *err)
 {
-    return goes_on ? check_same(path, given, err) : file_write(path, given->bytes.data, given->bytes.len, err);
+    return goes_on ? check_same(path, given, err)
+                   : file_write(path, given->bytes.data, given->bytes.len, err);
 }
 
 static enum tfm_status place_given(const struct paths *paths, const struct given sides[2],
@@ -292,7 +293,8 @@ static enum tfm_status prepare_files(const struct paths *paths, const struct tfm
         return use_given(paths, options->source_vocab, options->target_vocab, options, goes_on, err);
     if (goes_on)
         return TFM_OK;
-    return options->pretrained != NULL ? use_pretrained(paths, options, err) : train(paths, options, windows, err);
+    return options->pretrained != NULL ? use_pretrained(paths, options, err)
+                                       : train(paths, options, windows, err);
 }
 
 static enum tfm_status open_files(struct vocab *vocab, const struct paths *paths, struct tfm_error *err)

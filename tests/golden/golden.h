@@ -28,11 +28,9 @@ static const struct tokens golden_target = {
 static const int golden_label_ids[] = { 2, 10, 9, 11, 3, 1 };
 static const int golden_label_rows[] = { 1, 3, 5, 8, 9, 12 };
 static const int golden_label_start[] = { 0, 2, 3, 6 };
-static const struct tokens golden_labels = { .n_sentences = 3,
-                                             .n = 6,
-                                             .ids = golden_label_ids,
-                                             .start = golden_label_start,
-                                             .rows = golden_label_rows };
+static const struct tokens golden_labels = {
+    .n_sentences = 3, .n = 6, .ids = golden_label_ids, .start = golden_label_start, .rows = golden_label_rows
+};
 
 struct golden_case {
     const char *name;
@@ -348,7 +346,8 @@ static void golden_check_loss(const struct golden_file *file, const struct net *
     loss_batch(&sum, row_nll, &grad, &golden_source, target, &(struct criterion){ (real)0.1, 0 }, net, run);
     real loss = (real)sum.loss;
     CHECK_NEAR(golden_error_of(file, "loss", &loss, 1), 0, tolerance, "%s: label-smoothed loss", c->name);
-    CHECK_NEAR(golden_error_of(file, "row_nll", row_nll, target->n), 0, tolerance, "%s: -log p of a token", c->name);
+    CHECK_NEAR(golden_error_of(file, "row_nll", row_nll, target->n), 0, tolerance, "%s: -log p of a token",
+               c->name);
     double nll = 0;
     for (int i = 0; i < target->n; i++)
         nll += row_nll[i];

@@ -149,7 +149,8 @@ static void check_symbol(const char *text, const char *type)
         struct spm *spm;
         struct ints ids = { 0 };
         struct str back = { 0 };
-        if (!CHECK(spm_open(&spm, check_path("%s", files[i]), &err) == TFM_OK, "%s: opens %s", type, files[i]))
+        if (!CHECK(spm_open(&spm, check_path("%s", files[i]), &err) == TFM_OK, "%s: opens %s", type,
+                   files[i]))
             return;
         int symbol = spm_piece_id(spm, "<gap>", 5), n = 0;
         CHECK_INT(symbol, i == 0 ? 2 : 120, "%s: the symbol's id in %s", type, files[i]);
