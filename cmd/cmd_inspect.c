@@ -1,6 +1,6 @@
 /*
  * cmd_inspect.c: `tfm inspect` describes a model; `tfm inspect attention` shows where it looks while it
- * translates one line.
+ * translates one line; `tfm inspect predict` lets a masked language model fill the gaps of a text.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,7 @@
 
 #define DESCRIBE "tfm inspect"
 #define ATTENTION "tfm inspect attention"
+#define PREDICT   "tfm inspect predict"
 
 #define MODEL_HELP "the model (default: TFM_MODEL, then the one that comes with tfm)"
 #define OUTPUT_HELP "write here instead of to standard output"
@@ -47,7 +48,8 @@ static void set_describe_defaults(void *fields)
 
 static const struct option_table describe_table = {
     .command = DESCRIBE,
-    .usage = "[OPTION]... [MODEL]\n       " ATTENTION " [OPTION]... SOURCE [TARGET]",
+    .usage = "[OPTION]... [MODEL]\n       " ATTENTION " [OPTION]... SOURCE [TARGET]\n       " PREDICT
+             " [OPTION]... [TEXT]",
     .summary = "Shows what a model is: its architecture, its vocabularies and every tensor.",
     .defaults = set_describe_defaults,
     .options = describe_options,
@@ -99,6 +101,50 @@ static const struct option_table attention_table = {
     .defaults = set_attention_defaults,
     .options = attention_options,
     .n = sizeof(attention_options) / sizeof(attention_options[0]),
+};
+
+#undef FIELD
+
+/* ---- tfm inspect predict ---- */
+
+struct predict_args {
+    struct tfm_predict_options options;
+    const char *model, *output, *cpu;
+    unsigned format;
+};
+
+#define FIELD(field) OPTION_FIELD(struct predict_args, field)
+
+/* clang-format off */
+static const struct option_spec predict_options[] = {
+    { .help = "Options" },
+    { .name = "model", .letter = 'm', FIELD(model), .argument = "FOLDER", .help = MODEL_HELP },
+    { .name = "top-k", .letter = 'k', FIELD(options.top_k), .argument = "N", .min = 1, .max = 1000,
+      .help = "pieces for each <mask>, the most probable first" },
+    { .name = "format", FIELD(format), .argument = "text|json",
+      .help = "print text for people, or a JSON object for each line" },
+    { .name = "output", .letter = 'o', FIELD(output), .argument = "FILE", .help = OUTPUT_HELP },
+    { .name = "cpu", FIELD(cpu), .argument = "TIER", .standard = "auto", .help = OPTION_CPU_HELP },
+    OPTION_HELP_ENTRY,
+};
+/* clang-format on */
+
+static void set_predict_defaults(void *fields)
+{
+    struct predict_args *args = fields;
+    *args = (struct predict_args){ 0 };
+    tfm_predict_options_init(&args->options);
+    args->format = args->options.format;
+}
+
+static const struct option_table predict_table = {
+    .command = PREDICT,
+    .usage = "[OPTION]... [TEXT]",
+    .summary = "Shows what a masked language model (tfm train --arch encoder) would put in the place of\n"
+               "each <mask> in TEXT, or in the lines of standard input.",
+    .defaults = set_predict_defaults,
+    .options = predict_options,
+    .n = sizeof(predict_options) / sizeof(predict_options[0]),
 };
 
 /* ---- the work ---- */
@@ -176,8 +222,63 @@ static int attention(int argc, char **argv)
     return status == TFM_OK ? EXIT_SUCCESS : cmd_failed(ATTENTION, &err);
 }
 
+/* Each line of standard input; a failure names it. */
+static enum tfm_status predict_lines(const struct tfm_model *model, const struct tfm_predict_options *options,
+                                     FILE *out, struct tfm_error *err)
+{
+    struct tfm_lines *lines;
+    struct tfm_line line;
+    bool more = true;
+    enum tfm_status status = tfm_lines_open(&lines, "-", err);
+    if (status != TFM_OK)
+        return status;
+    while (status == TFM_OK) {
+        status = tfm_lines_next(lines, &line, &more, err);
+        if (status != TFM_OK || !more)
+            break;
+        struct tfm_error found;
+        status = tfm_predict(model, line.text, options, out, &found);
+        if (status != TFM_OK)
+            cmd_error(err, status, "standard input, line %ld: %s", line.number, found.message);
+    }
+    tfm_lines_free(lines);
+    return status;
+}
+
+static int predict(int argc, char **argv)
+{
+    struct predict_args args;
+    int n;
+    int wrong = options_parse(&predict_table, &args, argc, argv, &n);
+    if (wrong != OPTIONS_GO_ON)
+        return wrong;
+    if (n > 1)
+        return options_wrong(&predict_table, "unexpected argument '%s': quote a text of several words",
+                             argv[2]);
+    args.options.format = (enum tfm_format)args.format;
+
+    struct tfm_error err;
+    struct tfm_model *model;
+    struct output out;
+    enum tfm_status status = open_model(&model, args.model, args.cpu, &err);
+    if (status == TFM_OK)
+        status = output_open(&out, args.output, &err);
+    if (status == TFM_OK) {
+        status = n == 1 ? tfm_predict(model, argv[1], &args.options, out.file, &err)
+                        : predict_lines(model, &args.options, out.file, &err);
+        if (status == TFM_OK)
+            status = output_commit(&out, &err);
+        else
+            output_abandon(&out);
+    }
+    tfm_model_free(model);
+    return status == TFM_OK ? EXIT_SUCCESS : cmd_failed(PREDICT, &err);
+}
+
 int cmd_inspect(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "predict") == 0)
+        return predict(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "attention") == 0)
         return attention(argc - 1, argv + 1);
     return describe(argc, argv);

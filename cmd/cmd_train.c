@@ -36,17 +36,21 @@ static const struct option_spec options[] = {
       .help = "the model to write, or to go on with (required)" },
     { .name = "recipe", FIELD(recipe), .argument = "FILE",
       .help = "options kept in a file, one a line without dashes; those of the command line come on top" },
-    { .name = "train-sets", .letter = 't', FIELD(corpora), .argument = "SRC TRG",
-      .help = "a corpus: two files, plain or gzip, with a sentence a line; may be given several times" },
+    { .name = "train-sets", .letter = 't', FIELD(corpora), .argument = "SRC [TRG]",
+      .help = "a corpus: two files, plain or gzip, with a sentence a line, or with --arch encoder one; may be given "
+              "several times" },
     { .name = "tsv", FIELD(corpora), .argument = "FILE",
       .help = "a corpus: one file of lines SOURCE<tab>TARGET; may be given several times" },
     { .name = "tsv-fields", FIELD(tsv_fields), .argument = "S,T",
-      .help = "the columns of source and target in --tsv files, from 1 (default: they have just two)" },
+      .help = "the columns of source and target in --tsv files, from 1 (default: they have just two); with --arch encoder "
+              "the column of the text" },
     { .name = "weights", FIELD(weights), .argument = "W,W,...",
       .help = "how often each corpus is seen in an epoch, in their order: 2 is twice, 0.5 is half of it "
               "(default: once)" },
-    { .name = "vocabs", .letter = 'v', FIELD(vocabs), .argument = "SRC TRG",
-      .help = "SentencePiece models (default: trained on the corpus)" },
+    { .name = "vocabs", .letter = 'v', FIELD(vocabs), .argument = "SRC [TRG]",
+      .help = "SentencePiece models, or one for both sides (default: trained on the corpus)" },
+    { .name = "pretrained", FIELD(options.pretrained), .argument = "FOLDER",
+      .help = "begin with the weights of another model, all that have a name here, and with its vocabularies" },
     { .name = "vocab-size", FIELD(options.vocab_size), .argument = "N", .min = 16, .max = 1000000,
       .help = "pieces of a vocabulary trained here" },
     { .name = "vocab-type", FIELD(options.vocab_type), .argument = "unigram|bpe",
@@ -88,9 +92,10 @@ static const struct option_spec options[] = {
     { .name = "dec-cell", FIELD(options.dec_cell), .argument = "attention|ssru", PRESET,
       .help = "how the decoder knows what it has written: by self-attention, or by a recurrent unit (SSRU) with "
               "one state a layer, which makes translation faster" },
-    { .name = "arch", FIELD(options.arch), .argument = "transformer|rnn|decoder",
-      .help = "encoder and decoder made of attention; of recurrent cells with one attention to the source; or a decoder "
-              "alone that reads source and target as one sequence" },
+    { .name = "arch", FIELD(options.arch), .argument = "transformer|rnn|decoder|encoder",
+      .help = "encoder and decoder made of attention; of recurrent cells with one attention to the source; a decoder "
+              "alone that reads source and target as one sequence; or an encoder alone that learns to fill gaps in a "
+              "text (a masked language model)" },
     { .name = "rnn-cell", FIELD(options.rnn_cell), .argument = "gru|lstm",
       .help = "the recurrent cells of --arch rnn" },
     { .name = "rnn-attention", FIELD(options.rnn_attention), .argument = "additive|dot|general",
@@ -135,6 +140,8 @@ static const struct option_spec options[] = {
       .help = "how it falls: with the inverse square root after the warm-up, or to zero at --after" },
     { .name = "label-smoothing", FIELD(options.label_smoothing), .argument = "P", .min = 0, .max = 0.95,
       .help = "part of the probability spread over all pieces" },
+    { .name = "mask-rate", FIELD(options.mask_rate), .argument = "P", .min = 0.001, .max = 1,
+      .help = "part of the pieces that --arch encoder is to predict" },
     { .name = "r-drop", FIELD(options.r_drop), .argument = "ALPHA", .min = 0, .max = 1000,
       .help = "train each pair twice, with other dropout, and weigh their disagreement so much; 5 is usual" },
     { .name = "head-loss", FIELD(heads.losses), .max = TFM_MAX_HEAD_LOSSES - 1,
@@ -161,12 +168,14 @@ static const struct option_spec options[] = {
       .help = "validate and export a mean of the weights that moves by this part an update; 0: the weights" },
     { .name = "seed", FIELD(options.seed), .argument = "N", .help = "of all random choices" },
     { .help = "Validation" },
-    { .name = "valid-sets", FIELD(valid_sets), .argument = "SRC TRG", .help = "two files to validate on" },
+    { .name = "valid-sets", FIELD(valid_sets), .argument = "SRC [TRG]",
+      .help = "two files to validate on, or with --arch encoder one" },
     { .name = "valid-tsv", FIELD(options.valid_tsv), .argument = "FILE",
       .help = "or one of SOURCE<tab>TARGET" },
     { .name = "valid-freq", FIELD(options.valid_freq), .argument = "AMOUNT", .help = "validate this often" },
     { .name = "valid-metrics", FIELD(options.valid_metrics), .argument = "LIST",
-      .help = "some of ce (cross-entropy), perplexity, bleu and chrf (of translations), with commas; the "
+      .standard = "ce,bleu; with --arch encoder accuracy,ce",
+      .help = "some of ce (cross-entropy), perplexity, accuracy, bleu and chrf (of translations), with commas; the "
               "last decides what is best" },
     { .name = "watch-attention", FIELD(options.watch_attention), .argument = "FILE", .bare = "",
       .standard = "",
@@ -216,7 +225,8 @@ static void set_defaults(void *fields)
 
 static const struct option_table table = {
     .command = COMMAND,
-    .usage = "-m FOLDER (-t SRC TRG | --tsv FILE)... [OPTION]...",
+    .usage = "-m FOLDER (-t SRC TRG | --tsv FILE)... [OPTION]...\n"
+             "       tfm train -m FOLDER --arch encoder -t TEXT... [OPTION]...",
     .summary = "Trains a model on parallel text, or goes on with a training that was stopped.",
     .defaults = set_defaults,
     .options = options,
@@ -252,9 +262,10 @@ static int check_arguments(struct train_args *args, int n_operands, char **argv)
     if (wrong == OPTIONS_GO_ON)
         wrong = head_loss_options_read(args->head_losses, &args->options.n_head_losses, &args->corpora,
                                        &args->heads, &table);
-    return wrong != OPTIONS_GO_ON ? wrong
-                                  : options_columns(&table, args->tsv_fields, &args->options.source_field,
-                                                    &args->options.target_field);
+    if (wrong != OPTIONS_GO_ON)
+        return wrong;
+    return options_columns(&table, args->tsv_fields, &args->options.source_field,
+                           o->arch == TFM_ARCH_ENCODER ? NULL : &args->options.target_field);
 }
 
 static int train(struct train_args *args)

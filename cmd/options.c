@@ -327,10 +327,15 @@ static int parse_pair(struct parser *p, const struct given *given, const char **
     pair[0] = given->joined != NULL ? given->joined : next_value(p, given);
     if (pair[0] == NULL)
         return EXIT_USAGE;
-    if (bare != NULL && (p->next == p->argc || !parse_double(p->argv[p->next], &number)))
+    if (bare != NULL && (p->next == p->argc || !parse_double(p->argv[p->next], &number))) {
         pair[1] = bare;
-    else
-        pair[1] = next_value(p, given);
+        return OPTIONS_GO_ON;
+    }
+    if (strchr(given->spec->argument, '[') != NULL && (p->next == p->argc || is_option(p->argv[p->next]))) {
+        pair[1] = NULL;
+        return OPTIONS_GO_ON;
+    }
+    pair[1] = next_value(p, given);
     return pair[1] != NULL ? OPTIONS_GO_ON : EXIT_USAGE;
 }
 
@@ -439,15 +444,24 @@ static int parse_letters(struct parser *p, const char *text)
     return OPTIONS_GO_ON;
 }
 
-int options_columns(const struct option_table *table, const char *text, int *source, int *target)
+static bool parse_columns(const char *text, int *source, int *target)
 {
     int end = 0;
-    if (text == NULL || (strspn(text, "0123456789,") == strlen(text) &&
-                         sscanf(text, "%5d,%5d%n", source, target, &end) == 2 && text[end] == '\0' &&
-                         *source > 0 && *target > 0))
+    if (strspn(text, "0123456789,") != strlen(text))
+        return false;
+    if (target == NULL)
+        return sscanf(text, "%5d%n", source, &end) == 1 && text[end] == '\0' && *source > 0;
+    return sscanf(text, "%5d,%5d%n", source, target, &end) == 2 && text[end] == '\0' && *source > 0 &&
+           *target > 0;
+}
+
+int options_columns(const struct option_table *table, const char *text, int *source, int *target)
+{
+    if (text == NULL || parse_columns(text, source, target))
         return OPTIONS_GO_ON;
-    return options_wrong(table, "option --tsv-fields: found '%s', expected two numbers of columns, as in 1,2",
-                         text);
+    return options_wrong(table, "option --tsv-fields: found '%s', expected %s", text,
+                         target != NULL ? "two numbers of columns, as in 1,2"
+                                        : "the number of one column, as in 2: there is one text");
 }
 
 int options_weights(const struct option_table *table, const char *name, const char *text, double *weights,

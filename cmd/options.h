@@ -20,7 +20,8 @@ enum option_kind {
     OPTION_FLOAT,
     OPTION_DOUBLE,
     OPTION_STRING,   /* with '|' in its argument's name: one of the words between the bars */
-    OPTION_PAIR,     /* two strings, given one after the other; with `bare` the second one may lack */
+    OPTION_PAIR,     /* two strings, given one after the other; the second one may lack with `bare`, which then is
+                        it, or where its name stands in brackets, "SRC [TRG]" */
     OPTION_ENUM,     /* the words between the bars are the enumerators, from 0 on */
     OPTION_INTERVAL, /* an amount of training: 10e, 100Ku, 1Gt */
     OPTION_CORPUS,   /* a corpus more: two files or one, as the argument's name has two words or one */
@@ -45,7 +46,7 @@ struct option_spec {
     char letter;       /* short name, or 0 */
     enum option_kind kind;
     size_t offset;        /* of the field */
-    const char *argument; /* name of the value in help; "SRC TRG" for two */
+    const char *argument; /* name of the value in help; "SRC TRG" or "SRC [TRG]" for two */
     const char *bare;     /* what the option means without a value; NULL: a value is needed */
     double min, max;      /* of a number */
     const char *standard; /* the default in words, where the field's content does not say it; "" for none */
@@ -93,7 +94,8 @@ int options_parse(const struct option_table *table, void *fields, int argc, char
 /* The same over what the struct holds already. */
 int options_apply(const struct option_table *table, void *fields, int argc, char **argv, int *n_operands);
 
-/* Reads the value of --tsv-fields, two numbers of columns; NULL leaves both as they are. */
+/* Reads the value of --tsv-fields, two numbers of columns, or one where target is NULL; a text of NULL leaves them as
+ * they are. */
 int options_columns(const struct option_table *table, const char *text, int *source, int *target);
 
 /* Reads the value of an option that gives each of the n corpora, or models, a weight: "2,1,0.5". */

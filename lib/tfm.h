@@ -317,7 +317,7 @@ enum tfm_activation { /* the last two have a gate */
     TFM_ACTIVATION_GEGLU,
 };
 enum tfm_init { TFM_INIT_XAVIER, TFM_INIT_DEPTH_SCALED };
-enum tfm_arch { TFM_ARCH_TRANSFORMER, TFM_ARCH_RNN, TFM_ARCH_DECODER };
+enum tfm_arch { TFM_ARCH_TRANSFORMER, TFM_ARCH_RNN, TFM_ARCH_DECODER, TFM_ARCH_ENCODER };
 enum tfm_rnn_cell { TFM_RNN_GRU, TFM_RNN_LSTM };
 enum tfm_rnn_attention { TFM_RNN_ADDITIVE, TFM_RNN_DOT, TFM_RNN_GENERAL };
 enum tfm_tie { TFM_TIE_ALL, TFM_TIE_TARGET, TFM_TIE_NONE };
@@ -417,7 +417,8 @@ struct tfm_train_event {
     int n_terms;
 };
 
-/* A parallel text: files, plain or gzip, "-" for standard input, or commands such as "zcat a.gz b.gz |". */
+/* A parallel text: files, plain or gzip, "-" for standard input, or commands such as "zcat a.gz b.gz |". For
+ * TFM_ARCH_ENCODER a text alone: source, or a column of tsv (source_field). */
 struct tfm_corpus {
     const char *source, *target; /* a line of one is the translation of that line of the other */
     const char *tsv;             /* or one with source<TAB>target a line */
@@ -434,6 +435,9 @@ struct tfm_train_options {
     int source_field, target_field; /* columns of tab-separated files, from 1; both 0: they have just two */
     const char *valid_source, *valid_target, *valid_tsv;
     const char *source_vocab, *target_vocab; /* SentencePiece models; NULL: trained on the corpora */
+    const char *pretrained;    /* a model folder or a checkpoint to begin with: its vocabularies, and each tensor that has a
+                                  name of this model's, and then must have its shape. A training that goes on does not
+                                  look at it. Default NULL */
     int vocab_size;            /* pieces of a vocabulary trained here. Default 8000 */
     const char *vocab_type;    /* "unigram" (default) or "bpe" */
     int max_length;            /* longer pairs (pieces) are left out. Default 150 */
@@ -458,7 +462,8 @@ struct tfm_train_options {
                                   cells (Bahdanau et al. 2015), which have one attention, to the source, and none of
                                   dim_ffn, heads, norm_position and dec_cell; or of attention, in a decoder alone that
                                   reads source and target as one sequence (Liu et al. 2018): it has as many layers as
-                                  the preset has in all, or decoder_layers. Default TFM_ARCH_TRANSFORMER */
+                                  the preset has in all, or decoder_layers; or of attention in an encoder alone, which
+                                  learns to fill gaps in a text (Devlin et al. 2019). Default TFM_ARCH_TRANSFORMER */
     enum tfm_rnn_cell rnn_cell; /* of TFM_ARCH_RNN. Default TFM_RNN_GRU (Cho et al. 2014) */
     enum tfm_rnn_attention rnn_attention; /* how that compares decoder and source: additive (Bahdanau et al. 2015), by
                                   a product, or by a product behind a matrix (Luong et al. 2015). Default
@@ -481,6 +486,7 @@ struct tfm_train_options {
     struct tfm_interval lr_warmup; /* linear rise to learn_rate; not in minutes. 0: the preset's */
     enum tfm_decay lr_decay;       /* cosine and linear reach zero at `after`. Default TFM_DECAY_INV_SQRT */
     float label_smoothing;     /* Default 0.1 */
+    double mask_rate;          /* of TFM_ARCH_ENCODER: part of the pieces that are to be predicted. Default 0.15 */
     float r_drop;              /* weight of the divergence between two passes with other dropout (alpha of Liang
                                   et al. 2021); 0: one pass. Default 0 */
     float clip_norm;           /* 0: off. Default 1 */
@@ -500,8 +506,8 @@ struct tfm_train_options {
                                     Default NULL, off */
     int keep_last;             /* the newest checkpoints that are kept beside the best. Default 1 */
     int early_stopping;        /* stop after so many validations without a new best; 0: off. Default 10 */
-    const char *valid_metrics; /* some of "ce", "perplexity", "bleu", "chrf" with commas; the last one decides
-                                  early stopping. Default "ce,bleu" */
+    const char *valid_metrics; /* some of "ce", "perplexity", "accuracy", "bleu", "chrf" with commas; the last one
+                                  decides early stopping. Default NULL: "ce,bleu", or of TFM_ARCH_ENCODER "accuracy,ce" */
     float exponential_smoothing; /* the model validated and exported is a running mean of the weights that
                                     moves by this part an update; 0: off. Default 0.001 */
     bool f16;                  /* export weights as F16 (default) rather than F32 */
@@ -608,8 +614,8 @@ struct tfm_value {
 
 typedef void tfm_observer(void *user, const struct tfm_value *value);
 
-/* Runs the model over one source line and a target line (NULL: translated first, greedily) and shows every
- * named value on the way to the observer. Observing changes no digit of any of them. */
+/* Runs the model over one source line and a target line (NULL: translated first, greedily; a model of TFM_ARCH_ENCODER
+ * has none) and shows every named value on the way to the observer. Observing changes no digit of any of them. */
 TFM_API enum tfm_status tfm_observe(const struct tfm_model *model, const char *source, const char *target,
                                     tfm_observer *observer, void *user, struct tfm_error *err);
 
@@ -635,6 +641,18 @@ TFM_API void tfm_attention_options_init(struct tfm_attention_options *options);
 TFM_API enum tfm_status tfm_attention(const struct tfm_model *model, const char *source, const char *target,
                                       const struct tfm_attention_options *options, FILE *out,
                                       struct tfm_error *err);
+
+struct tfm_predict_options {
+    int top_k;              /* pieces for each gap, at most 1000. Default 5 */
+    enum tfm_format format; /* TFM_TEXT or TFM_JSON. Default TFM_TEXT */
+};
+
+TFM_API void tfm_predict_options_init(struct tfm_predict_options *options);
+
+/* Writes what a model of TFM_ARCH_ENCODER would put in the place of each <mask> of a line: the most probable pieces. */
+TFM_API enum tfm_status tfm_predict(const struct tfm_model *model, const char *text,
+                                    const struct tfm_predict_options *options, FILE *out,
+                                    struct tfm_error *err);
 
 #ifdef __cplusplus
 }

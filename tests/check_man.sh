@@ -80,6 +80,7 @@ check_command tfm-shortlist.1 OPTIONS shortlist
 check_command tfm-score.1 OPTIONS score
 check_command tfm-inspect.1 OPTIONS inspect
 check_command tfm-inspect.1 "OPTIONS OF ATTENTION" inspect attention
+check_command tfm-inspect.1 "OPTIONS OF PREDICT" inspect predict
 check_command tfm-convert.1 OPTIONS convert
 
 # What a training that goes on must begin with is named one by one where it is recorded, and in the manual.

@@ -26,6 +26,8 @@ struct tiny_options {
     uint64_t seed;
     int d_model; /* 0: 24 */
     bool is_decoder; /* a decoder alone */
+    bool is_encoder; /* an encoder alone */
+    bool has_mask;   /* in the vocabulary, where an encoder alone has one in any case */
     bool is_rnn; /* recurrent layers, with one head and without norms */
     enum tfm_rnn_cell rnn_cell;
     enum tfm_rnn_attention rnn_attention;
@@ -49,7 +51,7 @@ static inline void tiny_sentence(struct str *text, uint64_t key, int n)
     str_add(text, ".", 1, &err);
 }
 
-static inline enum tfm_status tiny_vocabulary(const char *path, struct tfm_error *err)
+static inline enum tfm_status tiny_vocabulary(const char *path, const char *symbol, struct tfm_error *err)
 {
     char text_path[700];
     snprintf(text_path, sizeof(text_path), "%s.txt", path);
@@ -61,9 +63,12 @@ static inline enum tfm_status tiny_vocabulary(const char *path, struct tfm_error
     enum tfm_status status = file_write(text_path, text.data, text.len, err);
     str_release(&text);
     const char *const files[] = { text_path };
-    struct spm_train_options options = {
-        .files = files, .n_files = 1, .model_path = path, .vocab_size = 120, .type = "unigram"
-    };
+    struct spm_train_options options = { .files = files,
+                                         .n_files = 1,
+                                         .model_path = path,
+                                         .vocab_size = 120,
+                                         .type = "unigram",
+                                         .symbol = symbol };
     return status == TFM_OK ? spm_train(&options, err) : status;
 }
 
@@ -74,7 +79,7 @@ static inline enum tfm_status tiny_write(const char *folder, const struct tiny_o
     snprintf(path, sizeof(path), "%s/vocab.spm", folder);
     struct spm *spm;
     TRY(dir_make(folder, err));
-    TRY(tiny_vocabulary(path, err));
+    TRY(tiny_vocabulary(path, o->is_encoder || o->has_mask ? MODEL_MASK_PIECE : NULL, err));
     TRY(spm_open(&spm, path, err));
     struct config config = {
         .encoder_layers = 2,
@@ -99,6 +104,11 @@ static inline enum tfm_status tiny_write(const char *folder, const struct tiny_o
     if (o->is_decoder) {
         config.architecture = CONFIG_DECODER_ONLY;
         config.encoder_layers = 0;
+    }
+    if (o->is_encoder) {
+        config.architecture = CONFIG_ENCODER_ONLY;
+        config.decoder_layers = 0;
+        config.mask_token_id = spm_piece_id(spm, MODEL_MASK_PIECE, strlen(MODEL_MASK_PIECE));
     }
     if (o->is_rnn) {
         config.arch = TFM_ARCH_RNN;

@@ -353,6 +353,12 @@ enum tfm_status dir_remove(const char *path, struct tfm_error *err)
     return TFM_OK;
 }
 
+const char *path_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
 enum tfm_status path_join(struct str *out, const char *folder, const char *name, struct tfm_error *err)
 {
     assert(folder != out->data && name != out->data);

@@ -33,5 +33,6 @@ enum tfm_status dir_remove(const char *path, struct tfm_error *err);
 
 /* Replaces out by "folder/name". */
 enum tfm_status path_join(struct str *out, const char *folder, const char *name, struct tfm_error *err);
+const char *path_base(const char *path); /* what is behind the last slash */
 
 #endif

@@ -73,6 +73,12 @@ enum tfm_status ensemble_init(struct ensemble *ensemble, const struct tfm_model 
                 "%s: the weights %s are not all finite numbers, so the model cannot translate: get it anew, "
                 "or see with tfm inspect what it holds",
                 model->folder, model->broken->name);
+        if (model->config.architecture == CONFIG_ENCODER_ONLY)
+            return err_set(
+                err, TFM_EINVAL,
+                "%s: this model is an encoder alone, which fills gaps in a text (tfm inspect predict) and "
+                "neither translates nor scores translations",
+                model->folder);
         if (i > 0)
             TRY(check_pair(models[0], model, err));
         double weight = weights != NULL ? (double)weights[i] : 1;

@@ -68,6 +68,10 @@ static enum tfm_status select_maps(struct attention *a, const struct config *con
         return err_set(err, TFM_EINVAL, "there is no format with number %d", (int)options->format);
     a->part = options->part;
     int n_layers = config_attention_layers(config, a->part);
+    if (n_layers == 0 && config->architecture == CONFIG_ENCODER_ONLY)
+        return err_set(
+            err, TFM_EINVAL,
+            "this model is an encoder alone, which looks at its own text; it can show the part encoder");
     if (n_layers == 0 && config->architecture == CONFIG_DECODER_ONLY)
         return err_set(
             err, TFM_EINVAL,
@@ -108,10 +112,11 @@ static enum tfm_status label_axes(struct attention *a, const struct tfm_model *m
     if (a->source == NULL || a->target == NULL || a->inputs == NULL || a->outputs == NULL)
         return TFM_ENOMEM;
     memcpy(a->inputs, a->source, n_before * sizeof(*a->inputs));
-    a->inputs[n_before] = START_LABEL;
-    memcpy(a->inputs + n_before + 1, a->target, (target->n - 1) * sizeof(*a->inputs));
     memcpy(a->outputs, a->source, n_before * sizeof(*a->outputs));
-    memcpy(a->outputs + n_before, a->target, target->n * sizeof(*a->outputs));
+    for (size_t i = 0; i < target->n; i++) {
+        a->inputs[n_before + i] = i == 0 ? START_LABEL : a->target[i - 1];
+        a->outputs[n_before + i] = a->target[i];
+    }
 
     a->queries = a->part == TFM_ENCODER ? a->source : a->outputs;
     a->n_queries = a->part == TFM_ENCODER ? a->n_source : (int)n_read;

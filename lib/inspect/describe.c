@@ -102,9 +102,10 @@ static const char *config_text(const json_t *config, const char *field)
 
 static void text_blocks(FILE *out, const struct config *c, const json_t *config)
 {
-    fprintf(out, "  past in decoder     %s\n",
-            c->decoder_cell == TFM_CELL_SSRU ? "SSRU, a recurrent unit in place of self-attention"
-                                             : "self-attention");
+    if (c->decoder_layers > 0)
+        fprintf(out, "  past in decoder     %s\n",
+                c->decoder_cell == TFM_CELL_SSRU ? "SSRU, a recurrent unit in place of self-attention"
+                                                 : "self-attention");
     fprintf(out, "  attention heads     %d of width %d", c->heads, c->d_model / c->heads);
     if (config_kv_heads(c) < c->heads)
         fprintf(out, ", %d of keys and values", config_kv_heads(c));
@@ -138,20 +139,33 @@ static void text_architecture(FILE *out, const struct config *c, const json_t *c
         [TFM_TIE_NONE] = "a matrix each for source, target and output",
     };
     fprintf(out, "Architecture\n");
-    if (c->architecture == CONFIG_DECODER_ONLY)
+    switch (c->architecture) {
+    case CONFIG_DECODER_ONLY:
         fprintf(out, "  layers              decoder %d, over source and target as one sequence\n", c->decoder_layers);
-    else
+        break;
+    case CONFIG_ENCODER_ONLY:
+        fprintf(out, "  layers              encoder %d, a masked language model of one text\n",
+                c->encoder_layers);
+        break;
+    case CONFIG_ENCODER_DECODER:
         fprintf(out, "  layers              encoder %d, decoder %d\n", c->encoder_layers, c->decoder_layers);
+        break;
+    }
     fprintf(out, "  width               %d\n", c->d_model);
     if (c->arch == TFM_ARCH_RNN)
         text_recurrent(out, c);
     else
         text_blocks(out, c, config);
-    fprintf(out, "  embeddings          %s%s\n", ties[c->tie],
+    static const char *const alone[] = {
+        [TFM_TIE_ALL] = "one matrix for input and output",
+        [TFM_TIE_NONE] = "a matrix each for input and output",
+    };
+    fprintf(out, "  embeddings          %s%s\n",
+            c->architecture == CONFIG_ENCODER_ONLY ? alone[c->tie] : ties[c->tie],
             c->scale_embedding ? ", times the square root of the width" : "");
     fprintf(out, "  positions           %s", config_text(config, "positions"));
     if (c->max_positions > 0)
-        fprintf(out, ", %d%s", c->max_positions, c->architecture == CONFIG_DECODER_ONLY ? "" : " a side");
+        fprintf(out, ", %d%s", c->max_positions, c->architecture == CONFIG_ENCODER_DECODER ? " a side" : "");
     fprintf(out, "\n");
     fprintf(out, "  dropout             %g, of attention %g, of activations %g (in training)\n", c->dropout,
             c->attention_dropout, c->activation_dropout);
@@ -167,13 +181,17 @@ static void text_vocabularies(FILE *out, const struct tfm_model *model)
     const struct config *c = &model->config;
     fprintf(out, "\nVocabularies\n");
     if (model->source == model->target) {
-        fprintf(out, "  both sides          %d pieces\n", spm_size(model->source));
+        fprintf(out, "  %-18s  %d pieces\n", c->decoder_layers > 0 ? "both sides" : "of the text",
+                spm_size(model->source));
     } else {
         fprintf(out, "  source              %d pieces\n", spm_size(model->source));
         fprintf(out, "  target              %d pieces\n", spm_size(model->target));
     }
-    fprintf(out, "  ids                 </s> %d, <unk> %d, start of the target %d\n", c->eos_token_id,
-            c->unk_token_id, c->decoder_start_token_id);
+    fprintf(out, "  ids                 </s> %d, <unk> %d, ", c->eos_token_id, c->unk_token_id);
+    if (c->mask_token_id > 0)
+        fprintf(out, MODEL_MASK_PIECE " %d\n", c->mask_token_id);
+    else
+        fprintf(out, "start of the target %d\n", c->decoder_start_token_id);
 }
 
 /* As JSON, which escapes whatever the free form may hold. */

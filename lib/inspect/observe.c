@@ -4,6 +4,7 @@
  * decoder are those of translation, only with a tap, so what is seen is what translates. The output layer
  * comes last:
  *     decoder.logits [T, V] = hidden unembed^T + bias
+ * An encoder alone, a masked language model, has encoder.logits [S, V], where row s predicts piece s.
  */
 #include "inspect/observe.h"
 
@@ -56,12 +57,32 @@ static enum tfm_status translate_text(struct ints *ids, const struct tfm_model *
     return status;
 }
 
+/* A mask hides a piece with the space before it, so the piece for that space goes. */
+static void join_masks(struct ints *ids, const struct tfm_model *model)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < ids->n; i++) {
+        bool is_space = strcmp(spm_piece(model->source, ids->data[i]), OBSERVE_SPACE) == 0;
+        if (!is_space || ids->data[i + 1] != model->config.mask_token_id) /* </s> is the last */
+            ids->data[n++] = ids->data[i];
+    }
+    ids->n = n;
+}
+
 enum tfm_status observe_encode(struct ints *source, struct ints *target, const struct tfm_model *model,
                                const char *source_text, const char *target_text, int beam_size,
                                struct tfm_error *err)
 {
     int eos = model->config.eos_token_id;
     TRY(encode_text(source, model->source, eos, source_text, "source", err));
+    if (model->config.architecture == CONFIG_ENCODER_ONLY) {
+        join_masks(source, model);
+        return target_text == NULL
+                   ? TFM_OK
+                   : err_set(err, TFM_EINVAL,
+                             "this model is an encoder alone, which reads one sentence: found a "
+                             "target, too");
+    }
     if (target_text == NULL)
         return translate_text(target, model, source_text, beam_size, err);
     return encode_text(target, model->target, eos, target_text, "target", err);
@@ -86,26 +107,39 @@ static enum tfm_status scratch_init(struct arena *arena, size_t size, struct tfm
                    size >> 20);
 }
 
+/* The target is each place of the source. */
+static void predict_source(struct tokens *target, const struct tokens *source, struct arena *arena)
+{
+    int *rows = ARENA_TAKE(arena, int, source->n);
+    for (int i = 0; i < source->n; i++)
+        rows[i] = i;
+    *target = *source;
+    target->rows = rows;
+}
+
 enum tfm_status observe_run(const struct tfm_model *model, const struct ints *source,
                             const struct ints *target, const struct tap *tap, struct tfm_error *err)
 {
     const struct config *config = &model->config;
     const struct net *net = &model->net;
     int source_start[] = { 0, (int)source->n }, target_start[] = { 0, (int)target->n };
-    struct tokens source_tokens = { 1, (int)source->n, source->data, source_start, NULL };
-    struct tokens target_tokens = { 1, (int)target->n, target->data, target_start, NULL };
+    struct tokens source_tokens = { 1, (int)source->n, source->data, source_start, NULL, NULL };
+    struct tokens target_tokens = { 1, (int)target->n, target->data, target_start, NULL, NULL };
+    bool is_encoder = config->architecture == CONFIG_ENCODER_ONLY;
 
     struct arena arena;
-    TRY(scratch_init(&arena, scratch_size(config, source->n, target->n), err));
+    TRY(scratch_init(&arena, scratch_size(config, source->n, is_encoder ? source->n : target->n), err));
+    if (is_encoder)
+        predict_source(&target_tokens, &source_tokens, &arena);
     struct run run = { .arena = &arena, .kern = model->kern, .gemm = model->gemm, .tap = tap };
     real *memory = ARENA_TAKE(&arena, real, source->n * (size_t)config->d_model);
-    real *hidden = ARENA_TAKE(&arena, real, target->n * (size_t)config->d_model);
-    real *logits = ARENA_TAKE(&arena, real, target->n * (size_t)config->vocab_size);
+    real *hidden = ARENA_TAKE(&arena, real, (size_t)target_tokens.n * (size_t)config->d_model);
+    real *logits = ARENA_TAKE(&arena, real, (size_t)target_tokens.n * (size_t)config->vocab_size);
     encoder_forward(memory, NULL, &source_tokens, net, &run);
     decoder_forward(hidden, NULL, &target_tokens, &source_tokens, memory, net, &run);
     linear_forward(logits, hidden, &net->unembed, target_tokens.n, &run);
-    tap_show(tap, "decoder", -1, "logits", -1, logits, target_tokens.n, config->vocab_size,
-             config->vocab_size);
+    tap_show(tap, is_encoder ? "encoder" : "decoder", -1, "logits", -1, logits, target_tokens.n,
+             config->vocab_size, config->vocab_size);
     arena_release(&arena);
     return TFM_OK;
 }

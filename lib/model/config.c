@@ -53,6 +53,7 @@ _Static_assert(sizeof(enum tfm_rnn_attention) == sizeof(int), "an enumeration is
 
 static const struct choice architectures[] = { { "encoder-decoder", CONFIG_ENCODER_DECODER },
                                                { "decoder-only", CONFIG_DECODER_ONLY },
+                                               { "encoder-only", CONFIG_ENCODER_ONLY },
                                                { NULL, 0 } };
 static const struct choice functions[] = { { "dot", TFM_ATTENTION_DOT },
                                            { "additive", TFM_ATTENTION_ADDITIVE },
@@ -126,7 +127,7 @@ static const struct field fields[] = {
     CHOICE("architecture", architecture, architectures),
     INT("d_model", d_model, 4, MAX_DIM),
     INT("encoder_layers", encoder_layers, 0, CONFIG_MAX_LAYERS),
-    INT("decoder_layers", decoder_layers, 1, CONFIG_MAX_LAYERS),
+    INT("decoder_layers", decoder_layers, 0, CONFIG_MAX_LAYERS),
     INT("encoder_attention_heads", heads, 1, MAX_DIM),
     INT("decoder_attention_heads", heads, 1, MAX_DIM),
     LATE_INT("num_key_value_heads", kv_heads, 1, MAX_DIM),
@@ -152,6 +153,7 @@ static const struct field fields[] = {
     INT("eos_token_id", eos_token_id, 0, MAX_VOCAB - 1),
     INT("unk_token_id", unk_token_id, 0, MAX_VOCAB - 1),
     INT("decoder_start_token_id", decoder_start_token_id, 0, MAX_VOCAB - 1),
+    LATE_INT("mask_token_id", mask_token_id, 1, MAX_VOCAB - 1),
     REAL("dropout", dropout, 0, MAX_DROPOUT),
     REAL("attention_dropout", attention_dropout, 0, MAX_DROPOUT),
     REAL("activation_dropout", activation_dropout, 0, MAX_DROPOUT),
@@ -361,30 +363,38 @@ static enum tfm_status check_positions(const struct config *c, const char *path,
     return TFM_OK;
 }
 
-/* A decoder alone has to see the whole source in its own self-attention. */
+/* A decoder alone has to see the whole source in its own self-attention; an encoder alone reads one text. */
 static enum tfm_status check_stacks(const struct config *c, const char *path, struct tfm_error *err)
 {
-    if (c->architecture == CONFIG_ENCODER_DECODER) {
-        if (c->encoder_layers == 0)
-            return err_set(
-                err, TFM_EFORMAT,
-                "%s: encoder_layers is 0, which only the architecture \"decoder-only\" can do without", path);
-        return TFM_OK;
-    }
+    enum {
+        PAIR = 1 << CONFIG_ENCODER_DECODER,
+        DECODER = 1 << CONFIG_DECODER_ONLY,
+        ENCODER = 1 << CONFIG_ENCODER_ONLY
+    };
     const struct {
         const char *name, *wanted;
         bool is_right;
+        unsigned of; /* the architectures */
     } rules[] = {
-        { "encoder_layers", "0", c->encoder_layers == 0 },
-        { "layer_type", "\"transformer\"", c->arch == TFM_ARCH_TRANSFORMER },
-        { "decoder_cell", "\"attention\"", c->decoder_cell == TFM_CELL_ATTENTION },
-        { "attention_window", "left out", c->attention_window == 0 },
-        { "encoder_layerdrop", "0", c->encoder_layerdrop == 0 },
+        { "encoder_layers", "at least 1", c->encoder_layers > 0, PAIR | ENCODER },
+        { "decoder_layers", "at least 1", c->decoder_layers > 0, PAIR | DECODER },
+        { "encoder_layers", "0", c->encoder_layers == 0, DECODER },
+        { "decoder_layers", "0", c->decoder_layers == 0, ENCODER },
+        { "layer_type", "\"transformer\"", c->arch == TFM_ARCH_TRANSFORMER, DECODER | ENCODER },
+        { "decoder_cell", "\"attention\"", c->decoder_cell == TFM_CELL_ATTENTION, DECODER | ENCODER },
+        { "attention_window", "left out", c->attention_window == 0, DECODER },
+        { "encoder_layerdrop", "0", c->encoder_layerdrop == 0, DECODER },
+        { "decoder_layerdrop", "0", c->decoder_layerdrop == 0, ENCODER },
+        { "tie_embeddings", "\"all\" or \"none\"", c->tie != TFM_TIE_TARGET, ENCODER },
+        { "source_vocab_size", "vocab_size", c->source_vocab_size == c->vocab_size, ENCODER },
+        { "mask_token_id", "a piece of the vocabulary, not the first",
+          c->mask_token_id > 0 && c->mask_token_id < c->vocab_size, ENCODER },
+        { "mask_token_id", "left out", c->mask_token_id == 0, PAIR | DECODER },
     };
     for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
-        if (!rules[i].is_right)
-            return err_set(err, TFM_EFORMAT, "%s: with the architecture \"decoder-only\" %s should be %s",
-                           path, rules[i].name, rules[i].wanted);
+        if (!rules[i].is_right && rules[i].of & 1u << c->architecture)
+            return err_set(err, TFM_EFORMAT, "%s: with the architecture \"%s\" %s should be %s", path,
+                           choice_name(architectures, c->architecture), rules[i].name, rules[i].wanted);
     }
     return TFM_OK;
 }
@@ -527,12 +537,18 @@ static bool same_value(struct config *a, struct config *b, const struct field *f
     return false;
 }
 
+static const struct field *find_field(const char *name)
+{
+    const struct field *field = fields;
+    while (strcmp(field->name, name) != 0)
+        field++;
+    return field;
+}
+
 const char *config_choice(const struct config *config, const char *name)
 {
     struct config c = *config;
-    const struct field *field = fields;
-    while (strcmp(field->name, name) != 0 || field->kind != FIELD_CHOICE)
-        field++;
+    const struct field *field = find_field(name);
     return choice_name(field->choices, *int_at(&c, field));
 }
 
@@ -542,6 +558,19 @@ const char *config_difference(const struct config *a, const struct config *b)
     for (int i = 0; i < N_FIELDS; i++) {
         if (!same_value(&x, &y, &fields[i]))
             return fields[i].name;
+    }
+    return NULL;
+}
+
+const char *config_other_use(const struct config *a, const struct config *b)
+{
+    static const char *const names[] = { "encoder_attention_heads", "attention_function", "attention_scale",
+                                         "activation_function",     "normalize_before",   "normalization",
+                                         "scale_embedding" };
+    struct config x = *a, y = *b;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names) && a->arch == b->arch; i++) {
+        if (!same_value(&x, &y, find_field(names[i])))
+            return names[i];
     }
     return NULL;
 }

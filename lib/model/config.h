@@ -13,11 +13,11 @@
 #define CONFIG_MAX_DIM        65536
 
 /* Which stacks there are. */
-enum config_architecture { CONFIG_ENCODER_DECODER, CONFIG_DECODER_ONLY };
+enum config_architecture { CONFIG_ENCODER_DECODER, CONFIG_DECODER_ONLY, CONFIG_ENCODER_ONLY };
 
 struct config {
-    enum config_architecture architecture; /* "encoder-decoder" or "decoder-only", which has no encoder layers and no
-                                              cross-attention */
+    enum config_architecture architecture; /* "encoder-decoder"; "decoder-only", which has no encoder layers and no
+                                              cross-attention; or "encoder-only", which has no decoder layers */
     int encoder_layers, decoder_layers;
     int d_model;                                    /* D */
     int heads;                                      /* H, divides D */
@@ -41,6 +41,7 @@ struct config {
     int source_vocab_size, vocab_size;    /* source side; target side */
     enum tfm_tie tie;                     /* tie_embeddings: "all", "target" or "none" */
     int eos_token_id, unk_token_id, decoder_start_token_id;
+    int mask_token_id; /* of an encoder alone: what stands for a piece that is to be predicted; else 0 */
     double dropout, attention_dropout, activation_dropout; /* as trained */
     double encoder_layerdrop, decoder_layerdrop;           /* as trained */
     enum tfm_init init;                                    /* initialization, as trained */
@@ -80,6 +81,9 @@ const char *config_part_name(enum tfm_part part); /* "encoder", "decoder" or "cr
 
 /* The name of the first field in which two differ; NULL: in none. */
 const char *config_difference(const struct config *a, const struct config *b);
+/* The same among fields that tell how layers use their tensors, whatever the shapes; none where a Transformer and a
+ * recurrent network are compared, which have no layers in common. */
+const char *config_other_use(const struct config *a, const struct config *b);
 
 /* Fills in "tiny", "small", "base" or "student", all but the vocabulary sizes (0). False when the name is
  * unknown. */

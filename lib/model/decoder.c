@@ -3,7 +3,8 @@
  * source. decoder_forward runs whole targets (training, scoring, explaining); decoder_step runs the last
  * token of each hypothesis against the cache. Both call the same block_forward. Recurrent layers, which need
  * no positions, are in rnn_decoder.c. A decoder alone has no cross-attention: it reads source and target as one
- * sequence (joint.h), over which it looks at its own past.
+ * sequence (joint.h), over which it looks at its own past. An encoder alone, a masked language model (Devlin et al.
+ * 2019), predicts pieces of its own text: those of its rows that are asked for are all that is decoded.
  * On the sentence's way: the search calls decoder_step once a target position.
  */
 #include "model/decoder.h"
@@ -53,8 +54,6 @@ static real *embed_target(struct decoder_acts *acts, const struct tokens *target
     int d = c->d_model;
     uint64_t *keys = NULL;
     profile_to(run->profile, PROFILE_EMBED);
-    acts->n_source = source->n;
-    acts->n_target = target->n;
     acts->ids = shifted_inputs(target, c->decoder_start_token_id, run->arena);
     real *x = ARENA_TAKE(run->arena, real, (size_t)target->n * d);
     embed_forward(x, acts->ids, &net->target_embed, net->embed_scale, target->n, run);
@@ -129,6 +128,23 @@ static void joint_blocks_forward(real *hidden, struct decoder_acts *acts, real *
     joint_scatter(NULL, hidden, both, &acts->joint, d);
 }
 
+/* hidden[i] = memory[rows[i]] */
+static void pick_rows(real *hidden, const real *memory, const int *rows, int n, int d)
+{
+    for (int i = 0; i < n; i++)
+        memcpy(hidden + (size_t)i * (size_t)d, memory + (size_t)rows[i] * (size_t)d,
+               sizeof(real) * (size_t)d);
+}
+
+/* No row is asked for twice. */
+static void pick_rows_backward(real *dmemory, const real *dhidden, const struct decoder_acts *acts, int d)
+{
+    memset(dmemory, 0, sizeof(real) * (size_t)acts->n_source * (size_t)d);
+    for (int i = 0; i < acts->n_target; i++)
+        memcpy(dmemory + (size_t)acts->rows[i] * (size_t)d, dhidden + (size_t)i * (size_t)d,
+               sizeof(real) * (size_t)d);
+}
+
 void decoder_forward(real *hidden, struct decoder_acts *acts, const struct tokens *target,
                      const struct tokens *source, const real *memory, const struct net *net,
                      const struct run *run)
@@ -139,6 +155,13 @@ void decoder_forward(real *hidden, struct decoder_acts *acts, const struct token
     if (!run->keep)
         acts = &unkept;
     acts->memory = memory;
+    acts->n_source = source->n;
+    acts->n_target = n;
+    acts->rows = target->rows;
+    if (target->rows != NULL) {
+        pick_rows(hidden, memory, target->rows, n, d);
+        return;
+    }
     real *x = embed_target(acts, target, source, net, run);
     if (net->is_rnn)
         rnn_decoder_forward(hidden, &acts->rnn, x, target, &acts->in, memory, source->n, &net->rnn_decoder,
@@ -185,6 +208,10 @@ void decoder_backward(real *dmemory, struct weights *grad, real *dhidden, const 
 {
     const struct config *c = net->config;
     int n = acts->in.n, d = c->d_model;
+    if (acts->rows != NULL) {
+        pick_rows_backward(dmemory, dhidden, acts, d);
+        return;
+    }
     size_t mark = arena_mark(run->arena);
     real *dy = ARENA_TAKE(run->arena, real, (size_t)n * d), *dtarget = dhidden;
     if (net->is_joint) {

@@ -12,6 +12,7 @@
 struct decoder_acts {
     const real *memory;
     int n_source, n_target;
+    const int *rows;    /* [Nt] of a masked language model, which has no more than these */
     struct joint joint; /* of a decoder alone: then n in `in` and below is the rows of both sides */
     int *ids;           /* [Nt] inputs: the start symbol, then the target shifted by one */
     struct block_input in;
@@ -22,7 +23,7 @@ struct decoder_acts {
 };
 
 /* hidden [Nt, D] for the targets (each with its </s>), teacher-forced: row t of a sentence predicts target t.
- * source gives the sentences' ranges in memory [Ns, D]. */
+ * source gives the sentences' ranges in memory [Ns, D]. Targets of a masked language model have rows of it already. */
 void decoder_forward(real *hidden, struct decoder_acts *acts, const struct tokens *target,
                      const struct tokens *source, const real *memory, const struct net *net,
                      const struct run *run);

@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -135,6 +136,13 @@ static enum tfm_status check_vocabulary(const struct spm *spm, int size, const c
         return err_set(err, TFM_EFORMAT,
                        "%s: <unk> is piece %d of the vocabulary, but unk_token_id in " MODEL_CONFIG " is %d",
                        path, spm_unk(spm), config->unk_token_id);
+    int mask = spm_piece_id(spm, MODEL_MASK_PIECE, strlen(MODEL_MASK_PIECE));
+    if (config->mask_token_id > 0 && mask != config->mask_token_id)
+        return err_set(err, TFM_EFORMAT,
+                       "%s: " MODEL_MASK_PIECE
+                       " is piece %d of the vocabulary (-1: none), but mask_token_id in " MODEL_CONFIG
+                       " is %d",
+                       path, mask, config->mask_token_id);
     return TFM_OK;
 }
 

@@ -18,6 +18,8 @@
 #define MODEL_SOURCE_VOCAB "source.spm"
 #define MODEL_TARGET_VOCAB "target.spm"
 
+#define MODEL_MASK_PIECE "<mask>" /* of the vocabulary of an encoder alone */
+
 struct tfm_model {
     char *folder;
     struct config config;

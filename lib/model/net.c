@@ -143,7 +143,7 @@ static void block_each(struct block *b, linear_visit *visit, void *arg)
 void net_each(struct net *net, linear_visit *visit, void *arg)
 {
     visit(&net->unembed, arg);
-    if (net->config->tie == TFM_TIE_NONE)
+    if (net->config->tie == TFM_TIE_NONE && net->config->decoder_layers > 0)
         visit(&net->target_embed, arg);
     if (net->config->tie != TFM_TIE_ALL)
         visit(&net->source_embed, arg);

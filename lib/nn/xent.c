@@ -10,12 +10,22 @@
 
 #include <assert.h>
 
+static bool is_right(const real *logits, int label, int vocab)
+{
+    real best = logits[0];
+    for (int j = 1; j < vocab; j++)
+        best = logits[j] > best ? logits[j] : best;
+    return logits[label] == best;
+}
+
 /* A tile of rows, or (twins) of XENT_ROWS / 2 rows and as many twins behind them. */
 static void tile_loss(struct xent_sum *sum, real *row_nll, real *logits, const int *labels, int rows,
                       int vocab, const struct criterion *criterion, bool gradient, const struct run *run)
 {
     for (int i = 0; i < rows; i++) {
         double nll;
+        if (!gradient)
+            sum->right += is_right(logits + (size_t)i * vocab, labels[i], vocab);
         sum->loss += run->kern->xent(logits + (size_t)i * vocab, vocab, labels[i], criterion->smoothing,
                                      gradient, &nll);
         sum->nll += nll;

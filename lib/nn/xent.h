@@ -19,6 +19,7 @@ struct criterion {
 struct xent_sum {
     double loss; /* summed over rows, twins counted once (nats) */
     double nll;  /* -log p(label), summed likewise */
+    long right;  /* rows whose label is as probable as any, without gradients */
 };
 
 /* x [n, D], labels [n], unembed [V, D] with bias. With dx [n, D] (overwritten), also dw [V, D] += and db [V]

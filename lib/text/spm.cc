@@ -282,7 +282,7 @@ enum tfm_status training_failed(const struct spm_train_options *options, const s
         return err_set(err, TFM_EINVAL,
                        "the text has %d different characters, each of which is a piece: ask for a vocabulary "
                        "of at least %d pieces rather than %d",
-                       needed - 2, needed, asked);
+                       needed - 2 - (options->symbol != nullptr), needed, asked);
     return err_set(err, TFM_EINVAL, "SentencePiece cannot train a vocabulary on %s: %s", name_of(options),
                    reason.empty() ? "an internal check failed" : reason.c_str());
 }
@@ -294,7 +294,7 @@ enum tfm_status train(const struct spm_train_options *options, std::string *mode
     if (total == 0)
         return err_set(err, TFM_EFORMAT, "%s: no text to train a vocabulary on: lines of letters are needed",
                        name_of(options));
-    const std::unordered_map<std::string, std::string> settings = {
+    std::unordered_map<std::string, std::string> settings = {
         { "model_type", options->type },
         { "vocab_size", std::to_string(options->vocab_size) },
         { "hard_vocab_limit", "false" },
@@ -307,6 +307,8 @@ enum tfm_status train(const struct spm_train_options *options, std::string *mode
         { "max_sentence_length", std::to_string(MAX_TRAIN_LINE) },
         { "num_threads", TRAIN_THREADS },
     };
+    if (options->symbol != nullptr)
+        settings["user_defined_symbols"] = options->symbol;
     Sample sample(options, total, keep, err);
     sentencepiece::util::Status status = sentencepiece::SentencePieceTrainer::Train(settings, &sample, model);
     if (sample.failure() != TFM_OK)
@@ -558,6 +560,18 @@ enum tfm_status spm_decode(const struct spm *spm, const int *ids, size_t n, stru
                            reason_of(status).c_str());
         return str_add(text, line.data(), line.size(), err);
     });
+}
+
+enum tfm_status spm_add_symbol(struct str *out, const char *symbol, struct tfm_error *err)
+{
+    /* A field `pieces` more, of which a protocol buffer may have any number in any place: piece, score, type (user
+     * defined). */
+    size_t len = std::strlen(symbol);
+    assert(len < 100);
+    const char head[] = { 0x0a, (char)(len + 9), 0x0a, (char)len }, tail[] = { 0x15, 0, 0, 0, 0, 0x18, 4 };
+    TRY(str_add(out, head, sizeof(head), err));
+    TRY(str_add(out, symbol, len, err));
+    return str_add(out, tail, sizeof(tail), err);
 }
 
 enum tfm_status spm_train(const struct spm_train_options *options, struct tfm_error *err)

@@ -50,7 +50,8 @@ struct spm_train_options {
     const char *text_name;  /* what messages call the text; NULL: by its first file */
     const char *model_path; /* written atomically */
     int vocab_size;
-    const char *type; /* "unigram" or "bpe" */
+    const char *type;   /* "unigram" or "bpe" */
+    const char *symbol; /* a piece that text has only where it is written out, such as "<mask>"; NULL: none */
 };
 
 /* Ids as in Marian: </s> 0, <unk> 1, no <s>, no padding; all characters covered; text normalised by
@@ -59,6 +60,9 @@ struct spm_train_options {
  * 100 MB, evenly spaced, are used; lines of more than 16 KiB are left out. The same text gives the same
  * bytes, run after run and on any machine: the threads are always four. */
 enum tfm_status spm_train(const struct spm_train_options *options, struct tfm_error *err);
+
+/* Appends to `out`, the bytes of a SentencePiece model, a piece more: such a symbol. */
+enum tfm_status spm_add_symbol(struct str *out, const char *symbol, struct tfm_error *err);
 
 #ifdef __cplusplus
 }

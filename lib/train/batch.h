@@ -19,6 +19,7 @@ enum random_use {
     RANDOM_PIECES,
     RANDOM_BLOCKS,
     RANDOM_LINES,
+    RANDOM_MASK,
 };
 
 struct batch_plan { /* the batches of a window */

@@ -14,8 +14,9 @@
 enum tfm_status bitext_name(struct str *name, const struct tfm_corpus *corpus, struct tfm_error *err)
 {
     str_clear(name);
-    return corpus->tsv != NULL ? str_printf(name, err, "%s", corpus->tsv)
-                               : str_printf(name, err, "%s and %s", corpus->source, corpus->target);
+    if (corpus->tsv == NULL && corpus->target != NULL)
+        return str_printf(name, err, "%s and %s", corpus->source, corpus->target);
+    return str_printf(name, err, "%s", corpus->tsv != NULL ? corpus->tsv : corpus->source);
 }
 
 static enum tfm_status scan(struct bitext *b, struct pool *pool, struct tfm_error *err)
@@ -24,7 +25,7 @@ static enum tfm_status scan(struct bitext *b, struct pool *pool, struct tfm_erro
     int n = bitext_files(b);
     for (int i = 0; i < n; i++)
         scans[i] = (struct scan){ .source = &b->side[i],
-                                  .columns = b->n_sides == 1 && i == 0 ? &b->columns : NULL,
+                                  .columns = b->is_tsv && i == 0 ? &b->columns : NULL,
                                   .block_lines = b->block_lines,
                                   .is_alignment = i == b->n_sides };
     enum tfm_status status = scan_run(scans, n, pool, err);
@@ -41,16 +42,25 @@ enum tfm_status bitext_open(struct bitext *b, const struct tfm_corpus *corpus, c
                             int block_lines, const struct spool *spool, struct pool *pool,
                             struct tfm_error *err)
 {
-    static const char *const two[] = { "source", "target", "alignment" }, *const one[] = { "tsv",
-                                                                                           "alignment" };
-    const char *const files[] = { corpus->source, corpus->target, corpus->alignment };
-    const char *const tsv_files[] = { corpus->tsv, corpus->alignment };
-    bool is_tsv = corpus->tsv != NULL;
-    *b = (struct bitext){ .n_sides = is_tsv ? 1 : 2,
+    const struct {
+        const char *path, *part;
+    } all[] = { { corpus->tsv, "tsv" },
+                { corpus->source, "source" },
+                { corpus->target, "target" },
+                { corpus->alignment, "alignment" } };
+    const char *paths[4], *parts[4];
+    int n = 0;
+    for (int i = 0; i < 4; i++) {
+        paths[n] = all[i].path;
+        parts[n] = all[i].part;
+        n += all[i].path != NULL;
+    }
+    *b = (struct bitext){ .n_sides = n - (corpus->alignment != NULL),
+                          .is_tsv = corpus->tsv != NULL,
                           .is_aligned = corpus->alignment != NULL,
                           .columns = *columns,
                           .block_lines = block_lines };
-    TRY(source_open(b->side, is_tsv ? tsv_files : files, is_tsv ? one : two, bitext_files(b), spool, err));
+    TRY(source_open(b->side, paths, parts, n, spool, err));
     enum tfm_status status = scan(b, pool, err);
     if (status != TFM_OK)
         bitext_release(b);
@@ -132,19 +142,19 @@ static bool find_column(struct span *column, struct span line, int n)
 static bool next_pair(struct span *pair, const struct bitext *b, struct text *texts, int *side)
 {
     struct span line[SOURCE_MAX] = { 0 };
-    int source = b->columns.source > 0 ? b->columns.source : 1;
-    int target = b->columns.target > 0 ? b->columns.target : 2;
     for (*side = 0; *side < bitext_files(b); ++*side) {
         if (!cut_line(&line[*side], &texts[*side].rest))
             return false;
     }
     *side = 0;
     pair[2] = line[b->n_sides];
-    if (b->n_sides == 1)
-        return find_column(&pair[0], line[0], source) && find_column(&pair[1], line[0], target);
     pair[0] = line[0];
-    pair[1] = line[1];
-    return true;
+    pair[1] = b->n_sides == 2 ? line[1] : (struct span){ "", 0 };
+    if (!b->is_tsv)
+        return true;
+    int source = b->columns.source, target = b->columns.target;
+    return find_column(&pair[0], line[0], source > 0 ? source : 1) &&
+           ((source > 0 && target == 0) || find_column(&pair[1], line[0], target > 0 ? target : 2));
 }
 
 static enum tfm_status read_pairs(struct text_block *out, const struct bitext *b, int block,

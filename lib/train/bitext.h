@@ -1,6 +1,6 @@
 /*
- * bitext.h: a parallel text on disk, which may have an alignment: opened, read through once to prove it, and
- * from then on readable in blocks of lines.
+ * bitext.h: a parallel text on disk, which may have an alignment, or a text alone, whose pairs have an empty target:
+ * opened, read through once to prove it, and from then on readable in blocks of lines.
  */
 #ifndef TFM_TRAIN_BITEXT_H
 #define TFM_TRAIN_BITEXT_H
@@ -9,15 +9,14 @@
 #include "train/pairs.h"
 #include "train/source.h"
 
-struct columns { /* of a tab-separated file, from 1; both 0: it has two */
+struct columns { /* of a tab-separated file, from 1; both 0: it has two; only target 0: a text alone */
     int source, target;
 };
 
 struct bitext {
-    struct source
-        side[SOURCE_MAX]; /* source and target, or the one of tab-separated lines; then the alignment */
-    int n_sides;          /* 1 or 2 */
-    bool is_aligned;
+    struct source side[SOURCE_MAX]; /* source and target, or one with tabs or of text; then the alignment */
+    int n_sides;                    /* 1 or 2 */
+    bool is_tsv, is_aligned;
     struct columns columns;
     uint64_t n_pairs;
     int block_lines; /* pairs a block; the last may have fewer */
@@ -26,7 +25,7 @@ struct bitext {
     uint64_t fingerprint;         /* of all bytes */
 };
 
-/* Names the corpus in messages: "a and b", or "c.tsv". */
+/* Names the corpus in messages: "a and b", or "c.tsv", or "text". */
 enum tfm_status bitext_name(struct str *name, const struct tfm_corpus *corpus, struct tfm_error *err);
 
 /* Files of unequal length, a line of a tab-separated file without the columns, and damaged gzip data are

@@ -46,12 +46,6 @@ static enum tfm_status check_stop(const struct conversion *c, struct tfm_error *
     return TFM_OK;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* ---- the output ---- */
 
 static bool is_model_file(const char *name)
@@ -256,7 +250,7 @@ static int add_step(json_t *training, const struct conversion *c, enum tensor_ty
     }
     int failed = list == NULL || names == NULL;
     for (size_t i = 0; i < c->n && !failed; i++) {
-        json_t *name = json_string(base_name(c->inputs[i].folder));
+        json_t *name = json_string(path_base(c->inputs[i].folder));
         failed = json_array_append_new(names, name != NULL ? name : json_string("(name not in UTF-8)"));
     }
     static const char *const precisions[] = {

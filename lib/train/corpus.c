@@ -38,15 +38,24 @@ static enum tfm_status side_init(struct corpus_side *side, const struct spm *spm
     return side->start != NULL ? TFM_OK : TFM_ENOMEM;
 }
 
+/* After each change of the source. */
+static void share_side(struct corpus *corpus)
+{
+    if (corpus->is_text)
+        corpus->target = corpus->source;
+}
+
 enum tfm_status corpus_init(struct corpus *corpus, const struct spm *source, const struct spm *target,
                             int max_length, double max_ratio, struct tfm_error *err)
 {
-    *corpus = (struct corpus){ .max_length = max_length, .max_ratio = max_ratio };
+    *corpus = (struct corpus){ .is_text = target == NULL, .max_length = max_length, .max_ratio = max_ratio };
     enum tfm_status status = side_init(&corpus->source, source, err);
-    if (status == TFM_OK)
+    if (status == TFM_OK && !corpus->is_text)
         status = side_init(&corpus->target, target, err);
     if (status != TFM_OK)
         corpus_release(corpus);
+    else
+        share_side(corpus);
     return status;
 }
 
@@ -54,8 +63,10 @@ void corpus_release(struct corpus *corpus)
 {
     mem_free(corpus->source.ids);
     mem_free(corpus->source.start);
-    mem_free(corpus->target.ids);
-    mem_free(corpus->target.start);
+    if (!corpus->is_text) {
+        mem_free(corpus->target.ids);
+        mem_free(corpus->target.start);
+    }
     mem_free(corpus->place);
     links_release(&corpus->links);
     *corpus = (struct corpus){ 0 };
@@ -110,7 +121,8 @@ static void encode_slice(void *arg, int i, int worker)
         int length[2];
         slice->status = encode_text(&slice->source, &length[0], e->corpus->source.spm,
                                     pairs_source(e->block, p), &slice->err);
-        if (slice->status == TFM_OK)
+        length[1] = length[0];
+        if (slice->status == TFM_OK && !e->corpus->is_text)
             slice->status = encode_text(&slice->target, &length[1], e->corpus->target.spm,
                                         pairs_target(e->block, p), &slice->err);
         if (slice->status == TFM_OK)
@@ -161,7 +173,8 @@ static void sample_slice(void *arg, int i, int worker)
         int length[2];
         slice->status = sample_side(&slice->source, &length[0], &plain, &source, base, &base->source, p,
                                     rng_key(s->key, base->place[p], 0, 0), &slice->err);
-        if (slice->status == TFM_OK)
+        length[1] = length[0];
+        if (slice->status == TFM_OK && !base->is_text)
             slice->status = sample_side(&slice->target, &length[1], &plain, &target, base, &base->target, p,
                                         rng_key(s->key, base->place[p], 1, 0), &slice->err);
         if (slice->status == TFM_OK)
@@ -182,7 +195,7 @@ static enum tfm_status reserve_pair(struct corpus *corpus, struct tfm_error *err
         return err_set(err, TFM_EINVAL, "a corpus of more than %d pairs is more than can be numbered",
                        INT_MAX / 2);
     int cap = corpus->cap > 0 ? 2 * corpus->cap : 4096;
-    for (int s = 0; s < 2; s++) {
+    for (int s = 0; s < (corpus->is_text ? 1 : 2); s++) {
         struct corpus_side *side = s == 0 ? &corpus->source : &corpus->target;
         size_t *start = mem_grow(side->start, (size_t)corpus->cap + 1, (size_t)cap + 1, sizeof(*start), err);
         if (start == NULL)
@@ -266,7 +279,8 @@ static enum tfm_status append_slice(struct corpus *corpus, const struct slice *s
         } else {
             TRY(reserve_pair(corpus, err));
             TRY(append(&corpus->source, corpus->n, slice->source.data + source, n_source, err));
-            TRY(append(&corpus->target, corpus->n, slice->target.data + target, n_target, err));
+            if (!corpus->is_text)
+                TRY(append(&corpus->target, corpus->n, slice->target.data + target, n_target, err));
             corpus->place[corpus->n++] = origin->place[origin->first + p / 2];
             TRY(append_links(corpus, origin, origin->first + p / 2, slice->source.data + source, n_source,
                              slice->target.data + target, n_target, err));
@@ -287,6 +301,7 @@ static enum tfm_status append_slices(struct corpus *corpus, const struct slice *
         TRY(append_slice(corpus, &slices[i], &origin, err));
         origin.first += slices[i].lengths.n / 2;
     }
+    share_side(corpus);
     return TFM_OK;
 }
 

@@ -1,6 +1,6 @@
 /*
  * corpus.h: tokenised pairs in memory, a window of the corpus or a whole validation set: ids of all pairs end
- * to end, two bytes an id where the vocabulary allows.
+ * to end, two bytes an id where the vocabulary allows. Of a text alone the lines are their own targets.
  */
 #ifndef TFM_TRAIN_CORPUS_H
 #define TFM_TRAIN_CORPUS_H
@@ -20,6 +20,7 @@ struct corpus_side {
 
 struct corpus {
     struct corpus_side source, target;
+    bool is_text;       /* then both sides are the same arrays */
     uint64_t *place;    /* [n]: which pair of the whole text each is */
     struct links links; /* of pairs with an alignment, between words */
     int n;              /* pairs kept */
@@ -32,8 +33,8 @@ struct corpus {
     long n_unequal;   /* left out: one side over max_ratio times as long as the other */
 };
 
-/* An empty corpus; pairs over max_length pieces, and those whose longer side has over max_ratio times as many
- * pieces as the other (0: any), will be left out. */
+/* An empty corpus, of a text alone where target is NULL; pairs over max_length pieces, and those whose longer side
+ * has over max_ratio times as many pieces as the other (0: any), will be left out. */
 enum tfm_status corpus_init(struct corpus *corpus, const struct spm *source, const struct spm *target,
                             int max_length, double max_ratio, struct tfm_error *err);
 void corpus_release(struct corpus *corpus);

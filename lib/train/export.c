@@ -8,25 +8,23 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
+#include "base/file.h"
 
 static int set_name(json_t *object, const char *field, const char *path)
 {
     if (path == NULL)
         return 0;
     /* A name that is not UTF-8 cannot stand in JSON. */
-    json_t *name = json_string(base_name(path));
+    json_t *name = json_string(path_base(path));
     return json_object_set_new(object, field, name != NULL ? name : json_string("(name not in UTF-8)"));
 }
 
 static int set_names(json_t *object, const struct tfm_corpus *corpus)
 {
-    return set_name(object, "source", corpus->source) || set_name(object, "target", corpus->target) ||
-           set_name(object, "tsv", corpus->tsv) || set_name(object, "alignment", corpus->alignment);
+    bool is_text = corpus->target == NULL;
+    return set_name(object, is_text ? "text" : "source", corpus->source) ||
+           set_name(object, "target", corpus->target) || set_name(object, "tsv", corpus->tsv) ||
+           set_name(object, "alignment", corpus->alignment);
 }
 
 /* One corpus is named by the fields themselves, several by a list of such fields and weights. */
@@ -42,6 +40,14 @@ static int set_corpora(json_t *object, const struct tfm_train_options *o)
         failed = json_array_append_new(list, corpus) || set_names(corpus, &o->corpora[i]);
     }
     return failed;
+}
+
+/* What is not of every training. */
+static int set_kind(json_t *object, const struct tfm_train_options *o, const struct train_state *state)
+{
+    if (train_options_is_text(o) && json_object_set_new(object, "mask_rate", json_real(o->mask_rate)) != 0)
+        return -1;
+    return state->pretrained[0] != '\0' ? set_name(object, "pretrained", state->pretrained) : 0;
 }
 
 static int set_score(json_t *object, enum metric metric, const struct score *score)
@@ -77,6 +83,7 @@ static json_t *provenance(const struct tfm_train_options *o, const struct config
                   point->epochs, "updates", (json_int_t)point->update, "target_tokens", point->target_tokens,
                   "mini_batch_words", o->mini_batch_words);
     int failed = object == NULL || set_corpora(object, o) || set_head_losses(object, o, config) ||
+                 set_kind(object, o, state) ||
                  json_object_set_new(object, "seconds", json_real(state->seconds));
     for (int m = 0; m < N_METRICS && !failed; m++)
         failed = set_score(object, (enum metric)m, &state->scores[m]);

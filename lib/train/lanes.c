@@ -149,6 +149,8 @@ static void run_micro(struct xent_sum *sum, struct head_sum *head_sums, struct w
     size_t mark = arena_mark(arena);
     profile_to(run.profile, PROFILE_BATCH);
     batch_take(&source, &target, how->corpus, pairs, n, copies_of(how, grad), how->seed, arena);
+    if (how->mask.rate > 0)
+        mask_take(&source, &target, how->corpus, pairs, n, &how->mask, arena);
     struct head_losses heads = how->heads;
     if (grad != NULL && heads.n > 0) {
         heads.sums = head_sums;
@@ -209,6 +211,23 @@ static struct xent_sum run_lanes(struct lanes *lanes, const struct lanes_run *ho
     return sum;
 }
 
+static int labels_of(const struct lanes_run *how, int pair)
+{
+    return how->mask.rate > 0 ? mask_count(how->corpus, pair, &how->mask)
+                              : corpus_length(&how->corpus->target, pair);
+}
+
+double lanes_labels(const struct lanes *lanes, const struct lanes_run *how)
+{
+    double n = 0;
+    for (int l = 0; l < lanes->n; l++) {
+        const struct ints *pairs = &lanes->lane[l].pairs;
+        for (size_t i = 0; i < pairs->n; i++)
+            n += labels_of(how, pairs->data[i]);
+    }
+    return n;
+}
+
 void lanes_add_heads(struct head_sum *sums, const struct lanes *lanes, int n)
 {
     for (int l = 0; l < lanes->n; l++) {
@@ -258,16 +277,19 @@ static enum tfm_status evaluate(struct xent_sum *sum, struct lanes *lanes, const
     for (int i = 0; i < plan->n; i++) {
         sum->loss += e.sums[i].loss;
         sum->nll += e.sums[i].nll;
+        sum->right += e.sums[i].right;
     }
     mem_free(e.sums);
     return TFM_OK;
 }
 
-enum tfm_status lanes_evaluate(struct xent_sum *sum, double *n_target, struct lanes *lanes,
+enum tfm_status lanes_evaluate(struct xent_sum *sum, double *n_labels, struct lanes *lanes,
                                const struct lanes_run *how, struct tfm_error *err)
 {
     const struct corpus *corpus = how->corpus;
-    *n_target = (double)corpus->target.start[corpus->n] + corpus->n;
+    *n_labels = 0;
+    for (int i = 0; i < corpus->n; i++)
+        *n_labels += labels_of(how, i);
     struct batch_plan plan;
     TRY(batch_plan_init(&plan, corpus->n, err));
     enum tfm_status status = evaluate(sum, lanes, how, &plan, err);

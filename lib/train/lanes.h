@@ -7,7 +7,7 @@
 
 #include "model/loss.h"
 #include "nn/head_loss.h"
-#include "train/batch.h"
+#include "train/mask.h"
 
 struct lane {
     struct ints pairs;
@@ -47,6 +47,7 @@ struct lanes_run { /* what a pass over the lanes needs */
     enum tfm_gemm gemm;
     struct pool *pool;
     struct criterion criterion;
+    struct mask mask;         /* of a masked language model */
     struct head_losses heads; /* list, n and row_weight: for passes with gradients */
     uint64_t seed;            /* of the training: for the sentences' keys */
     uint64_t update_seed;     /* of this update's dropout */
@@ -56,14 +57,17 @@ struct lanes_run { /* what a pass over the lanes needs */
 /* Adds what the losses on heads gave in the last run with gradients, lane by lane: sums [n of them]. */
 void lanes_add_heads(struct head_sum *sums, const struct lanes *lanes, int n);
 
+/* The target tokens of the split batch that have a loss: all, or those that are masked. */
+double lanes_labels(const struct lanes *lanes, const struct lanes_run *how);
+
 /* The loss of the split batch: with gradients (added to each lane's) and dropout, or without both. Each
  * lane's sum is set; the return value is their sum in order. */
 struct xent_sum lanes_forward_backward(struct lanes *lanes, const struct lanes_run *how);
 struct xent_sum lanes_forward(struct lanes *lanes, const struct lanes_run *how);
 
-/* The loss of pairs 0 .. corpus->n - 1 without gradient and dropout; *n_target gets the number of target
- * tokens. */
-enum tfm_status lanes_evaluate(struct xent_sum *sum, double *n_target, struct lanes *lanes,
+/* The loss of pairs 0 .. corpus->n - 1 without gradient and dropout; *n_labels gets the number of target
+ * tokens that have one. */
+enum tfm_status lanes_evaluate(struct xent_sum *sum, double *n_labels, struct lanes *lanes,
                                const struct lanes_run *how, struct tfm_error *err);
 
 #endif

@@ -65,6 +65,14 @@ void place_report_tally(const struct training *t)
 {
     const struct tfm_train_options *o = &t->options;
     const struct tally *tally = &t->state.tally;
+    if (t->corpus.is_text) {
+        report_note(o,
+                    "corpus: %ld of %" PRIu64
+                    " lines, %ld pieces; left out: %ld empty, %ld longer than %d pieces (--max-length)",
+                    tally->kept, t->windows.pass_pairs, tally->source_pieces, tally->empty, tally->too_long,
+                    o->max_length);
+        return;
+    }
     char unequal[100] = "";
     if (o->max_length_ratio > 0)
         snprintf(unequal, sizeof(unequal),
@@ -103,11 +111,12 @@ static enum tfm_status no_pair(const struct training *t, struct tfm_error *err)
                          name.data, others, n_pairs);
     else
         status = err_set(err, TFM_EFORMAT,
-                         "%s%s: no pair to train on: of %" PRIu64
-                         " read, %ld are empty on a side, %ld longer than %d pieces (--max-length) and %ld "
+                         "%s%s: no %s to train on: of %" PRIu64
+                         " read, %ld are empty%s, %ld longer than %d pieces (--max-length) and %ld "
                          "too unequal (--max-length-ratio)",
-                         name.data, others, t->windows.pass_pairs, tally->empty, tally->too_long,
-                         o->max_length, tally->unequal);
+                         name.data, others, t->corpus.is_text ? "line" : "pair", t->windows.pass_pairs,
+                         tally->empty, t->corpus.is_text ? "" : " on a side", tally->too_long, o->max_length,
+                         tally->unequal);
     str_release(&name);
     return status;
 }

@@ -56,11 +56,15 @@ static enum tfm_status check_columns(const struct scan *s, struct tfm_error *err
     const char *name = s->source->name;
     uint64_t number = s->n_lines + 1;
     int need = s->columns->source > s->columns->target ? s->columns->source : s->columns->target;
-    if (need > s->n_tabs + 1)
+    if (need > s->n_tabs + 1) {
+        char target[16] = "";
+        if (s->columns->target > 0)
+            snprintf(target, sizeof(target), ",%d", s->columns->target);
         return err_set(err, TFM_EFORMAT,
-                       "%s, line %" PRIu64 ": found %d column%s, expected at least %d (--tsv-fields %d,%d)",
+                       "%s, line %" PRIu64 ": found %d column%s, expected at least %d (--tsv-fields %d%s)",
                        name, number, s->n_tabs + 1, s->n_tabs == 0 ? "" : "s", need, s->columns->source,
-                       s->columns->target);
+                       target);
+    }
     if (need == 0 && s->n_tabs == 0)
         return err_set(err, TFM_EFORMAT,
                        "%s, line %" PRIu64 ": there is no tab; each line must be source<TAB>target", name,

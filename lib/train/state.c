@@ -75,6 +75,15 @@ static int add_terms(json_t *object, const struct head_terms *terms)
     return failed;
 }
 
+static int add_pretrained(json_t *object, const char *name)
+{
+    if (*name == '\0')
+        return 0;
+    json_t *text = json_string(name); /* NULL where it is not UTF-8 */
+    return json_object_set_new(object, "pretrained",
+                               text != NULL ? text : json_string("(name not in UTF-8)"));
+}
+
 enum tfm_status state_write(const struct train_state *s, const struct settings *settings, const char *path,
                             struct tfm_error *err)
 {
@@ -86,7 +95,8 @@ enum tfm_status state_write(const struct train_state *s, const struct settings *
                   s->target_tokens, "lanes", s->n_lanes, "loss_sum", s->loss_sum, "loss_tokens",
                   s->loss_tokens, "validation_is_due", (int)s->valid_is_due, "seconds", s->seconds,
                   "first_pass", tally_to_json(&s->tally), "settings", settings_to_json(settings));
-    if (root == NULL || add_scores(root, s->scores) != 0 || add_terms(root, &s->terms) != 0) {
+    if (root == NULL || add_scores(root, s->scores) != 0 || add_terms(root, &s->terms) != 0 ||
+        add_pretrained(root, s->pretrained) != 0) {
         json_decref(root);
         return err_set(err, TFM_ENOMEM, "no memory to write %s", path);
     }
@@ -192,6 +202,8 @@ static enum tfm_status read_fields(struct train_state *s, const struct settings 
     TRY(json_get_real(root, "loss_sum", 0, HUGE_VAL, &s->loss_sum, path, err));
     TRY(json_get_real(root, "loss_tokens", 0, HUGE_VAL, &s->loss_tokens, path, err));
     TRY(read_terms(&s->terms, root, path, err));
+    const char *pretrained = json_string_value(json_object_get(root, "pretrained"));
+    snprintf(s->pretrained, sizeof(s->pretrained), "%s", pretrained != NULL ? pretrained : "");
     TRY(json_get_bool(root, "validation_is_due", &s->valid_is_due, path, err));
     TRY(json_get_real(root, "seconds", 0, HUGE_VAL, &s->seconds, path, err));
     for (int m = 0; m < N_METRICS; m++)

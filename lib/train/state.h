@@ -32,7 +32,8 @@ struct train_state { /* where a training stands; weights and moments apart */
     bool valid_is_due;       /* stopped before a validation that was due */
     struct score scores[N_METRICS];
     struct tally tally; /* of the first epoch's windows up to this one */
-    double seconds;     /* of training; the only value that differs from run to run */
+    char pretrained[256]; /* the model that it began with; "": none */
+    double seconds;       /* of training; the only value that differs from run to run */
 };
 
 /* What must not change when a training goes on, as the user would say it. */

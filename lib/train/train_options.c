@@ -13,6 +13,7 @@
 
 #define MAX_THREADS       1024
 #define DEFAULT_POSITIONS 512
+#define DEFAULT_MASK_RATE 0.15
 
 static const struct rates { /* what goes with a preset, for corpora of up to some millions of pairs */
     const char *preset;
@@ -25,18 +26,29 @@ static const struct rates { /* what goes with a preset, for corpora of up to som
     { "student", 4096, 0.0005, 4000 },
 };
 
-static const char *const metric_names[N_METRICS] = { "ce", "perplexity", "bleu", "chrf" };
+static const char *const metric_names[N_METRICS] = { "ce", "perplexity", "accuracy", "bleu", "chrf" };
+#define METRIC_NAMES "ce, perplexity, accuracy, bleu and chrf"
 
 const char *train_options_metric(enum metric metric)
 {
     return metric_names[metric];
 }
 
-static const char *const arch_names[] = { "transformer", "rnn", "decoder" };
+bool train_options_is_of_text(enum metric metric)
+{
+    return metric == METRIC_BLEU || metric == METRIC_CHRF;
+}
+
+static const char *const arch_names[] = { "transformer", "rnn", "decoder", "encoder" };
 
 const char *train_options_arch(const struct config *config)
 {
-    return arch_names[config->architecture == CONFIG_DECODER_ONLY ? TFM_ARCH_DECODER : config->arch];
+    switch (config->architecture) {
+    case CONFIG_DECODER_ONLY: return arch_names[TFM_ARCH_DECODER];
+    case CONFIG_ENCODER_ONLY: return arch_names[TFM_ARCH_ENCODER];
+    case CONFIG_ENCODER_DECODER: break;
+    }
+    return arch_names[config->arch];
 }
 
 void tfm_train_options_init(struct tfm_train_options *options)
@@ -60,6 +72,7 @@ void tfm_train_options_init(struct tfm_train_options *options)
         .activation_dropout = -1,
         .optimizer_delay = 1,
         .label_smoothing = 0.1f,
+        .mask_rate = DEFAULT_MASK_RATE,
         .clip_norm = 1,
         .seed = 1,
         .after = { -1, TFM_EPOCHS },
@@ -68,7 +81,6 @@ void tfm_train_options_init(struct tfm_train_options *options)
         .save_freq = { 500, TFM_UPDATES },
         .keep_last = 1,
         .early_stopping = 10,
-        .valid_metrics = "ce,bleu",
         .exponential_smoothing = 0.001f,
         .f16 = true,
     };
@@ -88,13 +100,26 @@ static enum tfm_status check_schedule(const struct tfm_train_options *o, struct 
     return TFM_OK;
 }
 
-static enum tfm_status check_corpus(const struct tfm_corpus *c, struct tfm_error *err)
+/* What a corpus or a validation set is made of: two files, or one with tabs; with --arch encoder one file. */
+static enum tfm_status check_sources(const struct tfm_corpus *c, bool is_text, const char *what,
+                                     struct tfm_error *err)
 {
-    if ((c->source == NULL) != (c->target == NULL) || (c->source == NULL && c->tsv == NULL))
-        return err_set(err, TFM_EINVAL,
-                       "a corpus needs two files, source and target (--train-sets), or one --tsv file");
+    if (is_text && c->target != NULL)
+        return err_set(err, TFM_EINVAL, "%s of --arch encoder is one text: found %s and %s", what, c->source,
+                       c->target);
+    if ((c->source == NULL && c->tsv == NULL) || (!is_text && (c->source == NULL) != (c->target == NULL)))
+        return err_set(err, TFM_EINVAL, "%s needs %s", what,
+                       is_text ? "a file of text, or a column of one with tabs"
+                               : "two files, source and target, or one of tab-separated pairs");
     if (c->source != NULL && c->tsv != NULL)
-        return err_set(err, TFM_EINVAL, "a corpus has two files or one of tab-separated pairs, not both");
+        return err_set(err, TFM_EINVAL, "%s is one file with tabs, or is without: found %s and %s", what, c->source,
+                       c->tsv);
+    return TFM_OK;
+}
+
+static enum tfm_status check_corpus(const struct tfm_corpus *c, bool is_text, struct tfm_error *err)
+{
+    TRY(check_sources(c, is_text, "a corpus (--train-sets, --tsv)", err));
     if (!(c->weight >= 0 && c->weight <= 1000))
         return err_set(err, TFM_EINVAL, "the weight of a corpus is %g; it can be from 0 to 1000 (--weights)",
                        c->weight);
@@ -118,7 +143,7 @@ static enum tfm_status check_corpora(const struct tfm_train_options *o, struct t
     for (int i = 0; i < o->n_corpora; i++) {
         const struct tfm_corpus *c = &o->corpora[i];
         const char *const paths[] = { c->source, c->target, c->tsv };
-        TRY(check_corpus(c, err));
+        TRY(check_corpus(c, train_options_is_text(o), err));
         int n = count_stdin(paths, 3);
         if (n == 2)
             return err_set(err, TFM_EINVAL,
@@ -128,10 +153,30 @@ static enum tfm_status check_corpora(const struct tfm_train_options *o, struct t
     if (n_stdin > 1)
         return err_set(err, TFM_EINVAL, "standard input (\"-\") is named %d times; it can be read once",
                        n_stdin);
+    return TFM_OK;
+}
+
+static enum tfm_status check_columns(const struct tfm_train_options *o, struct tfm_error *err)
+{
+    bool has_tsv = o->valid_tsv != NULL;
+    for (int i = 0; i < o->n_corpora; i++)
+        has_tsv = has_tsv || o->corpora[i].tsv != NULL;
+    if (train_options_is_text(o)) {
+        if (o->source_field < 0 || o->target_field != 0 || (has_tsv && o->source_field == 0))
+            return err_set(
+                err, TFM_EINVAL,
+                "--tsv and --valid-tsv with --arch encoder need the column of the text: --tsv-fields N");
+        return TFM_OK;
+    }
     if (o->source_field < 0 || o->target_field < 0 || (o->source_field == 0) != (o->target_field == 0))
         return err_set(err, TFM_EINVAL, "--tsv-fields is %d,%d; it can be two numbers of columns, from 1",
                        o->source_field, o->target_field);
     return TFM_OK;
+}
+
+static bool has_valid(const struct tfm_train_options *o)
+{
+    return o->valid_source != NULL || o->valid_target != NULL || o->valid_tsv != NULL;
 }
 
 static enum tfm_status check_files(const struct tfm_train_options *o, struct tfm_error *err)
@@ -139,14 +184,21 @@ static enum tfm_status check_files(const struct tfm_train_options *o, struct tfm
     if (o->model == NULL || *o->model == '\0')
         return err_set(err, TFM_EINVAL, "no model folder to write is named (--model)");
     TRY(check_corpora(o, err));
-    if ((o->valid_source == NULL) != (o->valid_target == NULL))
+    const struct tfm_corpus valid = { .source = o->valid_source,
+                                      .target = o->valid_target,
+                                      .tsv = o->valid_tsv };
+    if (has_valid(o))
+        TRY(check_sources(&valid, train_options_is_text(o), "a validation set (--valid-sets, --valid-tsv)",
+                          err));
+    if (train_options_is_text(o) && o->source_vocab != NULL && o->target_vocab != NULL &&
+        strcmp(o->source_vocab, o->target_vocab) != 0)
+        return err_set(err, TFM_EINVAL, "--arch encoder has one vocabulary: found %s and %s (--vocabs)",
+                       o->source_vocab, o->target_vocab);
+    if (o->pretrained != NULL && (o->source_vocab != NULL || o->target_vocab != NULL))
         return err_set(err, TFM_EINVAL,
-                       "a validation set needs two files, source and target (--valid-sets), or one of "
-                       "tab-separated pairs");
-    if (o->valid_source != NULL && o->valid_tsv != NULL)
-        return err_set(err, TFM_EINVAL,
-                       "give the validation set as two files or as one of tab-separated pairs, not both");
-    return TFM_OK;
+                       "found --pretrained and --vocabs: the vocabulary is that of the model %s",
+                       o->pretrained);
+    return check_columns(o, err);
 }
 
 static enum tfm_status check_numbers(const struct tfm_train_options *o, struct tfm_error *err)
@@ -167,6 +219,7 @@ static enum tfm_status check_numbers(const struct tfm_train_options *o, struct t
         { "--lr-warmup", o->lr_warmup.amount, 0, HUGE_VAL },
         { "--layer-drop", o->layer_drop, 0, 0.95 },
         { "--label-smoothing", o->label_smoothing, 0, 0.99 },
+        { "--mask-rate", o->mask_rate, 0.001, 1 },
         { "--r-drop", o->r_drop, 0, 1000 },
         { "--source-sampling", o->source_sampling, 0, 1000 },
         { "--target-sampling", o->target_sampling, 0, 1000 },
@@ -194,8 +247,13 @@ static enum tfm_status check_numbers(const struct tfm_train_options *o, struct t
     return TFM_OK;
 }
 
-static enum tfm_status read_metrics(struct metric_list *metrics, const char *names, struct tfm_error *err)
+/* There are no translations of a text alone. */
+static enum tfm_status read_metrics(struct metric_list *metrics, const struct tfm_train_options *o,
+                                    struct tfm_error *err)
 {
+    const char *names = o->valid_metrics;
+    if (names == NULL)
+        names = train_options_is_text(o) ? "accuracy,ce" : "ce,bleu";
     for (const char *name = names; *name != '\0'; name += *name == ',') {
         size_t len = strcspn(name, ",");
         int m = 0;
@@ -206,25 +264,26 @@ static enum tfm_status read_metrics(struct metric_list *metrics, const char *nam
                 return err_set(err, TFM_EINVAL, "--valid-metrics names %s twice", metric_names[m]);
         }
         if (m == N_METRICS)
+            return err_set(
+                err, TFM_EINVAL,
+                "--valid-metrics is \"%s\"; it can be some of " METRIC_NAMES ", with commas between", names);
+        if (train_options_is_text(o) && train_options_is_of_text((enum metric)m))
             return err_set(err, TFM_EINVAL,
-                           "--valid-metrics is \"%s\"; it can be some of ce, perplexity, bleu and chrf, with "
-                           "commas between",
-                           names);
+                           "--valid-metrics names %s, which is of translations: --arch encoder makes none",
+                           metric_names[m]);
         metrics->list[metrics->n++] = (enum metric)m;
         name += len;
     }
     if (metrics->n == 0)
-        return err_set(err, TFM_EINVAL,
-                       "--valid-metrics names no metric; it can be some of ce, perplexity, bleu and chrf");
+        return err_set(err, TFM_EINVAL, "--valid-metrics names no metric; it can be some of " METRIC_NAMES);
     return TFM_OK;
 }
 
 /* Validations tell when to stop, or nothing does. */
 static void resolve_end(struct tfm_train_options *o)
 {
-    bool has_valid = o->valid_source != NULL || o->valid_tsv != NULL;
     if (o->after.amount < 0)
-        o->after = (struct tfm_interval){ has_valid && o->early_stopping > 0 ? 0 : 20, TFM_EPOCHS };
+        o->after = (struct tfm_interval){ has_valid(o) && o->early_stopping > 0 ? 0 : 20, TFM_EPOCHS };
 }
 
 static bool has_alignment(const struct tfm_train_options *o)
@@ -241,31 +300,38 @@ static enum tfm_status check_arch(const struct tfm_train_options *o, struct tfm_
     enum {
         TRANSFORMER = 1 << TFM_ARCH_TRANSFORMER,
         RNN = 1 << TFM_ARCH_RNN,
-        DECODER = 1 << TFM_ARCH_DECODER
+        DECODER = 1 << TFM_ARCH_DECODER,
+        ENCODER = 1 << TFM_ARCH_ENCODER,
+        ATTENTION = TRANSFORMER | DECODER | ENCODER
     };
     const struct {
         const char *name;
         bool is_given;
         unsigned of; /* the architectures */
     } uses[] = {
-        { "--enc-depth", o->encoder_layers != 0, TRANSFORMER | RNN },
-        { "--dim-ffn", o->dim_ffn != 0, TRANSFORMER | DECODER },
-        { "--heads", o->heads != 0, TRANSFORMER | DECODER },
-        { "--norm-position", o->norm_position != TFM_NORM_PRESET, TRANSFORMER | DECODER },
+        { "--enc-depth", o->encoder_layers != 0, TRANSFORMER | RNN | ENCODER },
+        { "--dec-depth", o->decoder_layers != 0, TRANSFORMER | RNN | DECODER },
+        { "--dim-ffn", o->dim_ffn != 0, ATTENTION },
+        { "--heads", o->heads != 0, ATTENTION },
+        { "--norm-position", o->norm_position != TFM_NORM_PRESET, ATTENTION },
         { "--dec-cell", o->dec_cell != TFM_CELL_PRESET, TRANSFORMER },
-        { "--kv-heads", o->kv_heads != 0, TRANSFORMER | DECODER },
-        { "--attention", o->attention_function != TFM_ATTENTION_DOT, TRANSFORMER | DECODER },
-        { "--attention-scale", o->attention_scale != TFM_SCALE_SQRT, TRANSFORMER | DECODER },
-        { "--attention-window", o->attention_window != 0, TRANSFORMER },
-        { "--positions", o->positions != TFM_POSITIONS_HALVES, TRANSFORMER | DECODER },
-        { "--max-positions", o->max_positions != DEFAULT_POSITIONS, TRANSFORMER | DECODER },
-        { "--norm", o->norm != TFM_LAYER_NORM, TRANSFORMER | DECODER },
-        { "--activation", o->activation != TFM_ACTIVATION_RELU, TRANSFORMER | DECODER },
-        { "--layer-drop", o->layer_drop != 0, TRANSFORMER | DECODER },
+        { "--kv-heads", o->kv_heads != 0, ATTENTION },
+        { "--attention", o->attention_function != TFM_ATTENTION_DOT, ATTENTION },
+        { "--attention-scale", o->attention_scale != TFM_SCALE_SQRT, ATTENTION },
+        { "--attention-window", o->attention_window != 0, TRANSFORMER | ENCODER },
+        { "--positions", o->positions != TFM_POSITIONS_HALVES, ATTENTION },
+        { "--max-positions", o->max_positions != DEFAULT_POSITIONS, ATTENTION },
+        { "--norm", o->norm != TFM_LAYER_NORM, ATTENTION },
+        { "--activation", o->activation != TFM_ACTIVATION_RELU, ATTENTION },
+        { "--layer-drop", o->layer_drop != 0, ATTENTION },
         { "--guided-alignment", has_alignment(o), TRANSFORMER | RNN },
-        { "--head-loss", o->n_head_losses > 0, TRANSFORMER | RNN },
+        { "--head-loss", o->n_head_losses > 0, TRANSFORMER | RNN | ENCODER },
         { "--rnn-cell", o->rnn_cell != TFM_RNN_GRU, RNN },
         { "--rnn-attention", o->rnn_attention != TFM_RNN_ADDITIVE, RNN },
+        { "--mask-rate", o->mask_rate != DEFAULT_MASK_RATE, ENCODER },
+        { "--max-length-ratio", o->max_length_ratio != 0, TRANSFORMER | RNN | DECODER },
+        { "--target-sampling", o->target_sampling != 0, TRANSFORMER | RNN | DECODER },
+        { "--tied-embeddings target", o->tie == TFM_TIE_TARGET, TRANSFORMER | RNN | DECODER },
     };
     for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
         if (uses[i].is_given && !(uses[i].of & 1u << o->arch))
@@ -307,6 +373,7 @@ static enum tfm_status check_architecture(const struct tfm_train_options *o, str
     TRY(check_arch(o, err));
     train_options_config(&c, o);
     c.source_vocab_size = c.vocab_size = o->vocab_size;
+    c.mask_token_id = c.architecture == CONFIG_ENCODER_ONLY; /* any that may be */
     if (c.d_model % 2 != 0)
         return err_set(err, TFM_EINVAL, "--dim-model is %d and should be even", c.d_model);
     if (c.heads > 0 && c.d_model % c.heads != 0)
@@ -329,7 +396,7 @@ enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct
     assert((unsigned)options->tie <= TFM_TIE_NONE);
     assert((unsigned)options->norm_position <= TFM_NORM_PRESET);
     assert((unsigned)options->dec_cell <= TFM_CELL_PRESET);
-    assert((unsigned)options->arch <= TFM_ARCH_DECODER && (unsigned)options->rnn_cell <= TFM_RNN_LSTM);
+    assert((unsigned)options->arch <= TFM_ARCH_ENCODER && (unsigned)options->rnn_cell <= TFM_RNN_LSTM);
     assert((unsigned)options->rnn_attention <= TFM_RNN_GENERAL);
     assert((unsigned)options->norm <= TFM_RMS_NORM);
     assert((unsigned)options->activation <= TFM_ACTIVATION_GEGLU);
@@ -353,12 +420,12 @@ enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct
         return err_set(err, TFM_EINVAL, "--preset is \"%s\"; it can be tiny, small, base or student",
                        resolved->preset);
     TRY(check_architecture(resolved, err));
-    if (resolved->watch_attention != NULL && resolved->valid_source == NULL && resolved->valid_tsv == NULL)
+    if (resolved->watch_attention != NULL && !has_valid(resolved))
         return err_set(err, TFM_EINVAL,
                        "--watch-attention looks at each validation, and there is no validation set "
                        "(--valid-sets or --valid-tsv)");
-    if (resolved->valid_source != NULL || resolved->valid_tsv != NULL)
-        TRY(read_metrics(metrics, resolved->valid_metrics != NULL ? resolved->valid_metrics : "", err));
+    if (has_valid(resolved))
+        TRY(read_metrics(metrics, resolved, err));
     for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
         if (strcmp(rates[i].preset, resolved->preset) != 0)
             continue;
@@ -428,6 +495,12 @@ void train_options_config(struct config *config, const struct tfm_train_options 
         config->decoder_layers = options->decoder_layers != 0 ? options->decoder_layers : preset_layers;
         config->encoder_layers = 0;
         config->encoder_layerdrop = 0;
+        config->decoder_cell = TFM_CELL_ATTENTION;
+    }
+    if (options->arch == TFM_ARCH_ENCODER) {
+        config->architecture = CONFIG_ENCODER_ONLY;
+        config->decoder_layers = 0;
+        config->decoder_layerdrop = 0;
         config->decoder_cell = TFM_CELL_ATTENTION;
     }
     if (options->arch != TFM_ARCH_RNN)

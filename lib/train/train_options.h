@@ -9,6 +9,7 @@
 enum metric {
     METRIC_CE,
     METRIC_PERPLEXITY,
+    METRIC_ACCURACY,
     METRIC_BLEU,
     METRIC_CHRF,
     N_METRICS
@@ -19,9 +20,16 @@ struct metric_list {
     int n; /* the last one decides early stopping and which model is exported */
 };
 
-const char *train_options_metric(enum metric metric); /* "ce", "perplexity", "bleu", "chrf" */
+const char *train_options_metric(enum metric metric); /* "ce", "perplexity", "accuracy", "bleu", "chrf" */
+bool train_options_is_of_text(enum metric metric);    /* of translations, rather than of probabilities */
 
-const char *train_options_arch(const struct config *config); /* "transformer", "rnn", "decoder" */
+const char *train_options_arch(const struct config *config); /* "transformer", "rnn", "decoder", "encoder" */
+
+/* Whether corpora are texts alone rather than pairs. */
+static inline bool train_options_is_text(const struct tfm_train_options *options)
+{
+    return options->arch == TFM_ARCH_ENCODER;
+}
 
 /* Copies the options, checks what the trainer relies on and puts the preset's batch size, learning rate and
  * warm-up, and the number of cores, in the place of zeros; `metrics` is empty without validation sets. */

@@ -113,24 +113,22 @@ static enum tfm_status check_loss(const struct trainer *r, long update, double l
     return diverge_check(&found, &t->params, t->optimizer.weights, t->lanes.lane[0].gradient, err);
 }
 
-static void count_tokens(const struct training *t, const struct ints *pairs, double *n_source,
-                         double *n_target)
+static double count_tokens(const struct corpus_side *side, const struct ints *pairs)
 {
-    *n_source = *n_target = 0;
-    for (size_t i = 0; i < pairs->n; i++) {
-        *n_source += corpus_length(&t->seen->source, pairs->data[i]);
-        *n_target += corpus_length(&t->seen->target, pairs->data[i]);
-    }
+    double n = 0;
+    for (size_t i = 0; i < pairs->n; i++)
+        n += corpus_length(side, pairs->data[i]);
+    return n;
 }
 
-static void apply_gradient(struct trainer *r, double n_target)
+static void apply_gradient(struct trainer *r, double n_labels)
 {
     struct training *t = r->t;
     double clip = t->options.clip_norm;
     r->learn_rate = schedule_learn_rate(&t->options, &t->point);
     struct optimizer_step step = { .update = t->state.update,
                                    .learn_rate = r->learn_rate,
-                                   .gradient_scale = 1 / n_target,
+                                   .gradient_scale = 1 / n_labels,
                                    .average_rate = t->options.exponential_smoothing,
                                    .params = &t->params,
                                    .weight_decay = t->options.weight_decay };
@@ -144,35 +142,36 @@ static enum tfm_status run_update(struct trainer *r, struct tfm_error *err)
     struct training *t = r->t;
     struct train_state *s = &t->state;
     struct schedule_point before = t->point;
-    double began = training_clock(), n_source, n_target;
+    double began = training_clock();
     breakdown_to(t->breakdown, PROFILE_OTHER);
     TRY(place_next_pairs(t, &r->pairs, err));
-    count_tokens(t, &r->pairs, &n_source, &n_target);
     TRY(lanes_split(&t->lanes, t->seen, r->pairs.data, (int)r->pairs.n, err));
 
     struct lanes_run how = training_lanes_run(t, &t->net, s->update + 1);
+    double n_source = count_tokens(&t->seen->source, &r->pairs);
+    double n_target = count_tokens(&t->seen->target, &r->pairs), n_labels = lanes_labels(&t->lanes, &how);
     how.profiles = t->breakdown != NULL ? t->breakdown->lanes : NULL;
-    /* Gradients are divided by n_target, and a source row should count as one of all source rows. */
-    how.heads.row_weight[TFM_ENCODER] *= (real)(n_target / n_source);
+    /* Gradients are divided by n_labels, and a source row should count as one of all source rows. */
+    how.heads.row_weight[TFM_ENCODER] *= (real)(n_labels / n_source);
     breakdown_to(t->breakdown, PROFILE_LANES);
     struct xent_sum sum = lanes_forward_backward(&t->lanes, &how);
     breakdown_to(t->breakdown, PROFILE_OPTIMIZE);
-    r->gradient_norm = optimizer_reduce(&t->optimizer, &t->lanes, t->kern, t->pool) / n_target;
-    TRY(check_loss(r, s->update + 1, sum.loss / n_target, r->gradient_norm, err));
+    r->gradient_norm = optimizer_reduce(&t->optimizer, &t->lanes, t->kern, t->pool) / n_labels;
+    TRY(check_loss(r, s->update + 1, sum.loss / n_labels, r->gradient_norm, err));
 
     s->update++;
     s->target_tokens += n_target;
     s->loss_sum += sum.loss;
-    s->loss_tokens += n_target;
+    s->loss_tokens += n_labels;
     struct head_sum heads[TFM_MAX_HEAD_LOSSES] = { 0 };
     lanes_add_heads(heads, &t->lanes, s->terms.n);
     head_terms_add(&s->terms, heads);
     place_count_pairs(t, (int)r->pairs.n);
-    apply_gradient(r, n_target);
+    apply_gradient(r, n_labels);
     breakdown_to(t->breakdown, PROFILE_OTHER);
 
     r->busy_seconds += training_clock() - began;
-    r->busy_tokens += n_source + n_target;
+    r->busy_tokens += t->seen->is_text ? n_source : n_source + n_target;
     r->is_saved = false;
     r->save_is_due = schedule_is_due(&t->options.save_freq, &before, &t->point);
     s->valid_is_due = t->metrics.n > 0 && schedule_is_due(&t->options.valid_freq, &before, &t->point);
@@ -197,15 +196,9 @@ static enum tfm_status export_judged(const struct trainer *r, const struct train
 static enum tfm_status check_weights(struct trainer *r, struct tfm_error *err)
 {
     struct training *t = r->t;
-    double n_target = 0;
-    for (int l = 0; l < t->lanes.n; l++) {
-        const struct ints *pairs = &t->lanes.lane[l].pairs;
-        for (size_t i = 0; i < pairs->n; i++)
-            n_target += corpus_length(&t->seen->target, pairs->data[i]);
-    }
     struct lanes_run how = training_lanes_run(t, &t->net, t->state.update);
     struct xent_sum sum = lanes_forward(&t->lanes, &how);
-    return check_loss(r, t->state.update, sum.loss / n_target, 0, err);
+    return check_loss(r, t->state.update, sum.loss / lanes_labels(&t->lanes, &how), 0, err);
 }
 
 static enum metric deciding_metric(const struct training *t)

@@ -15,6 +15,7 @@
 #include "base/rng.h"
 #include "num/gemm.h"
 #include "train/place.h"
+#include "train/pretrained.h"
 #include "train/report.h"
 
 #define MAX_LANES 16
@@ -61,7 +62,11 @@ static enum tfm_status open_folder(struct training *t, struct tfm_error *err)
     TRY(dir_make(t->options.model, err));
     TRY(checkpoint_init(&t->checkpoints, t->options.model, err));
     t->has_resumed = checkpoint_exists(&t->checkpoints, "last");
-    return t->has_resumed ? TFM_OK : check_folder(t, err);
+    if (t->has_resumed)
+        return TFM_OK;
+    if (t->options.pretrained != NULL)
+        TRY(pretrained_check(t->options.pretrained, err));
+    return check_folder(t, err);
 }
 
 /* ---- data ---- */
@@ -98,8 +103,9 @@ static enum tfm_status open_data(struct training *t, struct tfm_error *err)
         report_note(o, "corpus: %" PRIu64 " pairs; a pass has %" PRIu64 " in %d windows (--shuffle-window)",
                     windows_pairs(&t->windows), t->windows.pass_pairs, t->windows.n);
     TRY(vocab_init(&t->vocab, o, &t->windows, t->has_resumed, err));
-    TRY(corpus_init(&t->corpus, t->vocab.source, t->vocab.target, o->max_length, o->max_length_ratio, err));
-    TRY(corpus_init(&t->sampled, t->vocab.source, t->vocab.target, o->max_length, 0, err));
+    const struct spm *target = train_options_is_text(o) ? NULL : t->vocab.target;
+    TRY(corpus_init(&t->corpus, t->vocab.source, target, o->max_length, o->max_length_ratio, err));
+    TRY(corpus_init(&t->sampled, t->vocab.source, target, o->max_length, 0, err));
     return validate_init(&t->validate, &t->metrics, &t->vocab, o, folder, t->pool, err);
 }
 
@@ -113,6 +119,8 @@ static enum tfm_status open_config(struct training *t, struct tfm_error *err)
     c->vocab_size = spm_size(t->vocab.target);
     c->eos_token_id = c->decoder_start_token_id = spm_eos(t->vocab.target);
     c->unk_token_id = spm_unk(t->vocab.target);
+    if (c->architecture == CONFIG_ENCODER_ONLY)
+        c->mask_token_id = spm_piece_id(t->vocab.target, MODEL_MASK_PIECE, strlen(MODEL_MASK_PIECE));
     return config_check(c, "the options", err);
 }
 
@@ -160,6 +168,8 @@ static enum tfm_status list_settings(struct training *t, struct tfm_error *err)
     state_set(s, "--positions", "%s", config_choice(c, "positions"));
     if (c->positions == TFM_POSITIONS_LEARNED)
         state_set(s, "--max-positions", "%d", c->max_positions);
+    if (c->architecture == CONFIG_ENCODER_ONLY)
+        state_set(s, "--mask-rate", "%g", o->mask_rate);
     state_set(s, "--rnn-cell", "%s", config_choice(c, "rnn_cell"));
     state_set(s, "--rnn-attention", "%s", config_choice(c, "rnn_attention"));
     state_set(s, "--tied-embeddings", "%s", config_choice(c, "tie_embeddings"));
@@ -194,11 +204,25 @@ static enum tfm_status begin(struct training *t, struct tfm_error *err)
     return place_begin(t, err);
 }
 
-static void init_blocks(struct training *t)
+static enum tfm_status take_pretrained(struct training *t, struct tfm_error *err)
+{
+    struct str name = { 0 };
+    enum tfm_status status =
+        pretrained_take(t->optimizer.weights, &name, &t->params, &t->config, &t->options, t->pool, err);
+    if (status == TFM_OK)
+        snprintf(t->state.pretrained, sizeof(t->state.pretrained), "%s", name.data);
+    str_release(&name);
+    return status;
+}
+
+static enum tfm_status init_blocks(struct training *t, struct tfm_error *err)
 {
     params_init(&t->params, t->optimizer.weights, t->options.seed);
+    if (t->options.pretrained != NULL)
+        TRY(take_pretrained(t, err));
     if (t->optimizer.average != NULL)
         memcpy(t->optimizer.average, t->optimizer.weights, t->optimizer.size * sizeof(real));
+    return TFM_OK;
 }
 
 /* Tokens of the longest side that there may be. */
@@ -254,7 +278,7 @@ static enum tfm_status open_model(struct training *t, struct tfm_error *err)
     if (t->has_resumed)
         TRY(checkpoint_read_blocks(&t->checkpoints, "last", &t->params, &t->optimizer, t->pool, err));
     else
-        init_blocks(t);
+        TRY(init_blocks(t, err));
     params_bind(&t->weights, c, t->optimizer.weights);
     params_bind(&t->judged_weights, c, (real *)training_judged(t));
     net_bind(&t->net, c, &t->weights);
@@ -283,6 +307,10 @@ struct lanes_run training_lanes_run(const struct training *t, const struct net *
         .gemm = t->options.gemm,
         .pool = t->pool,
         .criterion = { t->options.label_smoothing, t->options.r_drop },
+        .mask = { .rate = t->config.mask_token_id > 0 ? t->options.mask_rate : 0,
+                  .id = t->config.mask_token_id,
+                  .vocab_size = t->config.vocab_size,
+                  .seed = rng_key(t->options.seed, (uint64_t)update, 0, RANDOM_MASK) },
         .heads = { .list = t->head_losses, .n = t->options.n_head_losses, .row_weight = { row, row, row } },
         .seed = t->options.seed,
         .update_seed = rng_key(t->options.seed, (uint64_t)update, 0, RANDOM_DROPOUT)

@@ -1,7 +1,8 @@
 /*
  * validate.c: judges weights on the validation set. Cross-entropy is the mean of -log p over all target
  * tokens, without label smoothing and dropout (pairs that are empty or over --max-length are left out),
- * perplexity its exponential; BLEU and chrF compare translations of all lines, made as `tfm translate` would
+ * perplexity its exponential, accuracy the part of the tokens that no other is more probable than; a masked language
+ * model is asked for the same pieces each time. BLEU and chrF compare translations of all lines, made as `tfm translate` would
  * make them, with the other side.
  */
 #include "train/validate.h"
@@ -16,6 +17,7 @@
 #include "train/report.h"
 
 #define BLOCK_LINES 4096 /* read at a time */
+#define VALID_SEED  1    /* of masks, whatever the training's seed is */
 
 static enum tfm_status read_blocks(struct validate *v, const struct bitext *bitext, struct tfm_error *err)
 {
@@ -44,23 +46,23 @@ enum tfm_status validate_init(struct validate *v, const struct metric_list *metr
     *v = (struct validate){ .metrics = *metrics };
     if (metrics->n == 0)
         return TFM_OK;
-    enum tfm_status status = corpus_init(&v->corpus, vocab->source, vocab->target, o->max_length, 0, err);
+    const struct spm *target = train_options_is_text(o) ? NULL : vocab->target;
+    enum tfm_status status = corpus_init(&v->corpus, vocab->source, target, o->max_length, 0, err);
     if (status == TFM_OK)
         status = read_set(v, o, folder, pool, err);
     if (status == TFM_OK && v->corpus.n == 0)
         status = err_set(err, TFM_EFORMAT,
-                         "the validation set %s has no pair to be scored: of %zu, %ld are empty on a "
-                         "side and %ld longer than %d pieces (--max-length)",
+                         "the validation set %s has nothing to be scored: of %zu lines, %ld are empty (on a "
+                         "side) and %ld longer than %d pieces (--max-length)",
                          o->valid_tsv != NULL ? o->valid_tsv : o->valid_source, v->text.n, v->corpus.n_empty,
                          v->corpus.n_long, o->max_length);
     if (status != TFM_OK)
         validate_release(v);
     else if (v->corpus.n_empty + v->corpus.n_long > 0)
-        report_note(
-            o,
-            "validation set: %zu pairs; cross-entropy leaves out %ld empty on a side and %ld longer than %d "
-            "pieces (--max-length)",
-            v->text.n, v->corpus.n_empty, v->corpus.n_long, o->max_length);
+        report_note(o,
+                    "validation set: %zu lines; cross-entropy leaves out %ld that are empty (on a side) and "
+                    "%ld longer than %d pieces (--max-length)",
+                    v->text.n, v->corpus.n_empty, v->corpus.n_long, o->max_length);
     return status;
 }
 
@@ -71,16 +73,20 @@ void validate_release(struct validate *v)
     *v = (struct validate){ 0 };
 }
 
-static enum tfm_status cross_entropy(double *value, const struct validate *v, struct lanes *lanes,
+/* All metrics of how probable targets are. */
+static enum tfm_status score_targets(double *values, const struct validate *v, struct lanes *lanes,
                                      const struct lanes_run *how, struct tfm_error *err)
 {
     struct xent_sum sum;
-    double n_target;
+    double n_labels;
     struct lanes_run plain = *how;
     plain.corpus = &v->corpus;
     plain.criterion.smoothing = 0;
-    TRY(lanes_evaluate(&sum, &n_target, lanes, &plain, err));
-    *value = sum.nll / n_target;
+    plain.mask.seed = VALID_SEED;
+    TRY(lanes_evaluate(&sum, &n_labels, lanes, &plain, err));
+    values[METRIC_CE] = sum.nll / n_labels;
+    values[METRIC_PERPLEXITY] = exp(values[METRIC_CE]);
+    values[METRIC_ACCURACY] = (double)sum.right / n_labels;
     return TFM_OK;
 }
 
@@ -133,12 +139,10 @@ enum tfm_status validate_run(double *values, const struct validate *v, struct la
     bool of_loss = false, of_text = false;
     for (int i = 0; i < v->metrics.n; i++) {
         enum metric metric = v->metrics.list[i];
-        *(metric == METRIC_CE || metric == METRIC_PERPLEXITY ? &of_loss : &of_text) = true;
+        *(train_options_is_of_text(metric) ? &of_text : &of_loss) = true;
     }
-    if (of_loss) {
-        TRY(cross_entropy(&values[METRIC_CE], v, lanes, how, err));
-        values[METRIC_PERPLEXITY] = exp(values[METRIC_CE]);
-    }
+    if (of_loss)
+        TRY(score_targets(values, v, lanes, how, err));
     if (!of_text)
         return TFM_OK;
     struct net *net = mem_alloc(sizeof(*net), err); /* large, and changed by packing */

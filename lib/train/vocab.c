@@ -1,7 +1,8 @@
 /*
- * vocab.c: where a training's vocabularies come from. Given ones are copied byte for byte; a training that goes
- * on has those in its folder; else SentencePiece learns them from the corpora, both sides jointly for tied
- * embeddings. For that it is given plain text, about a million pairs taken from all over the corpora in
+ * vocab.c: where a training's vocabularies come from. Given ones, or those of the model to begin with, are copied byte
+ * for byte; a training that goes on has those in its folder; else SentencePiece learns them from the corpora, both
+ * sides jointly for tied embeddings. That of a masked language model has a piece for what is hidden: where a given one
+ * has none, it becomes the last. SentencePiece is given plain text, about a million pairs taken from all over the corpora in
  * blocks of lines (or all pairs, where there are no more), whatever the weights.
  */
 #include "train/vocab.h"
@@ -11,7 +12,9 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "train/convert_input.h"
 #include "train/report.h"
+#include "train/train_options.h"
 
 #define SHARED_FILE  "vocab.spm"
 #define SOURCE_FILE  "source.spm"
@@ -22,6 +25,11 @@ struct paths { /* in the model folder */
     struct str shared, source, target;
     struct str source_text, target_text; /* to learn from; there only while that is done */
 };
+
+static bool has_one_vocabulary(const struct tfm_train_options *options)
+{
+    return options->tie == TFM_TIE_ALL || train_options_is_text(options);
+}
 
 static void paths_release(struct paths *paths)
 {
@@ -43,82 +51,108 @@ static enum tfm_status paths_join(struct paths *paths, const char *folder, struc
 
 /* ---- given vocabularies ---- */
 
-struct bytes {
-    char *data;
-    size_t size;
+struct given { /* a vocabulary, of one side */
+    const char *name;
+    struct str bytes;
 };
 
-static bool same_bytes(const struct bytes *a, const struct bytes *b)
+static bool same_bytes(const struct str *a, const struct str *b)
 {
-    return a->size == b->size && memcmp(a->data, b->data, a->size) == 0;
+    return a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
+}
+
+static enum tfm_status read_bytes(struct str *bytes, const char *path, struct tfm_error *err)
+{
+    char *data;
+    size_t size;
+    TRY(file_read(path, &data, &size, err));
+    enum tfm_status status = str_add(bytes, data, size, err);
+    mem_free(data);
+    return status;
 }
 
 /* A training that goes on must be given the vocabulary it has. */
-static enum tfm_status check_same(const char *path, const struct bytes *given, const char *given_path,
-                                  struct tfm_error *err)
+static enum tfm_status check_same(const char *path, const struct given *given, struct tfm_error *err)
 {
-    struct bytes found;
-    TRY(file_read(path, &found.data, &found.size, err));
-    bool is_same = same_bytes(&found, given);
-    mem_free(found.data);
-    if (!is_same)
-        return err_set(
+    struct str found = { 0 };
+    enum tfm_status status = read_bytes(&found, path, err);
+    if (status == TFM_OK && !same_bytes(&found, &given->bytes))
+        status = err_set(
             err, TFM_EINVAL,
             "the training in this folder began with another vocabulary (%s) than %s: leave --vocabs out to "
             "go on, or name another --model",
-            path, given_path);
-    return TFM_OK;
+            path, given->name);
+    str_release(&found);
+    return status;
 }
 
-static enum tfm_status place_file(const char *path, const struct bytes *given, const char *given_path,
-                                  bool goes_on, struct tfm_error *err)
+static enum tfm_status place_file(const char *path, const struct given *given, bool goes_on,
+                                  struct tfm_error *err)
 {
-    return goes_on ? check_same(path, given, given_path, err)
-                   : file_write(path, given->data, given->size, err);
+    return goes_on ? check_same(path, given, err)
+                   : file_write(path, given->bytes.data, given->bytes.len, err);
 }
 
-static enum tfm_status place_given(const struct paths *paths, const struct bytes *source,
-                                   const struct bytes *target, const struct tfm_train_options *options,
-                                   bool goes_on, struct tfm_error *err)
+static enum tfm_status place_given(const struct paths *paths, const struct given sides[2],
+                                   const struct tfm_train_options *options, bool goes_on,
+                                   struct tfm_error *err)
 {
-    const char *source_path = options->source_vocab, *target_path = options->target_vocab;
-    if (same_bytes(source, target))
-        return place_file(paths->shared.data, source, source_path, goes_on, err);
-    if (options->tie == TFM_TIE_ALL)
+    if (same_bytes(&sides[0].bytes, &sides[1].bytes))
+        return place_file(paths->shared.data, &sides[0], goes_on, err);
+    if (has_one_vocabulary(options))
         return err_set(err, TFM_EINVAL,
                        "%s and %s are two vocabularies, but embeddings tied on both sides need one: use "
                        "--tied-embeddings target or none",
-                       source_path, target_path);
+                       sides[0].name, sides[1].name);
     if (!goes_on)
         unlink(paths->shared.data); /* left by an earlier start, it would be taken for both */
-    TRY(place_file(paths->source.data, source, source_path, goes_on, err));
-    return place_file(paths->target.data, target, target_path, goes_on, err);
+    TRY(place_file(paths->source.data, &sides[0], goes_on, err));
+    return place_file(paths->target.data, &sides[1], goes_on, err);
 }
 
-/* Before it is copied. */
-static enum tfm_status check_vocabulary(const char *path, struct tfm_error *err)
+/* Opens a vocabulary before it is copied, reads it, and gives it the mask that it needs. */
+static enum tfm_status read_given(struct given *given, const struct tfm_train_options *options,
+                                  struct tfm_error *err)
 {
     struct spm *spm;
-    TRY(spm_open(&spm, path, err));
+    TRY(spm_open(&spm, given->name, err));
+    bool has_mask = spm_piece_id(spm, MODEL_MASK_PIECE, strlen(MODEL_MASK_PIECE)) >= 0;
     spm_free(spm);
+    TRY(read_bytes(&given->bytes, given->name, err));
+    if (train_options_is_text(options) && !has_mask)
+        TRY(spm_add_symbol(&given->bytes, MODEL_MASK_PIECE, err));
     return TFM_OK;
 }
 
-static enum tfm_status use_given(const struct paths *paths, const struct tfm_train_options *options,
-                                 bool goes_on, struct tfm_error *err)
+static enum tfm_status use_given(const struct paths *paths, const char *source, const char *target,
+                                 const struct tfm_train_options *options, bool goes_on, struct tfm_error *err)
 {
-    struct bytes source = { 0 }, target = { 0 };
-    enum tfm_status status = check_vocabulary(options->source_vocab, err);
+    struct given sides[2] = { { .name = source }, { .name = target } };
+    enum tfm_status status = read_given(&sides[0], options, err);
     if (status == TFM_OK)
-        status = check_vocabulary(options->target_vocab, err);
+        status = read_given(&sides[1], options, err);
     if (status == TFM_OK)
-        status = file_read(options->source_vocab, &source.data, &source.size, err);
+        status = place_given(paths, sides, options, goes_on, err);
+    str_release(&sides[0].bytes);
+    str_release(&sides[1].bytes);
+    return status;
+}
+
+/* The vocabularies of the model to begin with. */
+static enum tfm_status use_pretrained(const struct paths *paths, const struct tfm_train_options *options,
+                                      struct tfm_error *err)
+{
+    struct convert_input input;
+    struct paths its = { 0 };
+    enum tfm_status status = convert_input_open(&input, options->pretrained, err);
     if (status == TFM_OK)
-        status = file_read(options->target_vocab, &target.data, &target.size, err);
-    if (status == TFM_OK)
-        status = place_given(paths, &source, &target, options, goes_on, err);
-    mem_free(source.data);
-    mem_free(target.data);
+        status = paths_join(&its, input.model, err);
+    if (status == TFM_OK && file_exists(its.shared.data))
+        status = use_given(paths, its.shared.data, its.shared.data, options, false, err);
+    else if (status == TFM_OK)
+        status = use_given(paths, its.source.data, its.target.data, options, false, err);
+    paths_release(&its);
+    convert_input_release(&input);
     return status;
 }
 
@@ -193,7 +227,8 @@ static enum tfm_status train_one(const char *model_path, const char *const *file
                                      .text_name = text_name,
                                      .model_path = model_path,
                                      .vocab_size = options->vocab_size,
-                                     .type = options->vocab_type };
+                                     .type = options->vocab_type,
+                                     .symbol = train_options_is_text(options) ? MODEL_MASK_PIECE : NULL };
     report_note(options, "training the vocabulary %s (%s, up to %d pieces)", model_path, options->vocab_type,
                 options->vocab_size);
     return spm_train(&how, err);
@@ -221,7 +256,7 @@ static enum tfm_status train_both(const struct paths *paths, const struct tfm_tr
         status = name_text(&source, options, first->source, err);
     if (status == TFM_OK)
         status = name_text(&target, options, first->target, err);
-    if (status == TFM_OK && options->tie == TFM_TIE_ALL) {
+    if (status == TFM_OK && has_one_vocabulary(options)) {
         status = train_one(paths->shared.data, files, 2, both.data, options, err);
     } else if (status == TFM_OK) {
         status = train_one(paths->source.data, &files[0], 1, source.data, options, err);
@@ -244,7 +279,7 @@ static enum tfm_status train(const struct paths *paths, const struct tfm_train_o
         status = train_both(paths, options, err);
     unlink(paths->source_text.data);
     unlink(paths->target_text.data);
-    if (status == TFM_OK && options->tie != TFM_TIE_ALL)
+    if (status == TFM_OK && !has_one_vocabulary(options))
         unlink(paths->shared.data); /* it would be taken for both */
     return status;
 }
@@ -255,8 +290,11 @@ static enum tfm_status prepare_files(const struct paths *paths, const struct tfm
                                      const struct windows *windows, bool goes_on, struct tfm_error *err)
 {
     if (options->source_vocab != NULL)
-        return use_given(paths, options, goes_on, err);
-    return goes_on ? TFM_OK : train(paths, options, windows, err);
+        return use_given(paths, options->source_vocab, options->target_vocab, options, goes_on, err);
+    if (goes_on)
+        return TFM_OK;
+    return options->pretrained != NULL ? use_pretrained(paths, options, err)
+                                       : train(paths, options, windows, err);
 }
 
 static enum tfm_status open_files(struct vocab *vocab, const struct paths *paths, struct tfm_error *err)

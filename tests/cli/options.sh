@@ -38,9 +38,15 @@ wrong "a prefix, with the name it begins" "unknown option '--beam'; is '--beam-s
 wrong "a slip of the fingers, with the nearest name" "is '--beam-size' meant" translate --baem-size=4
 wrong "a missing value at the end" "option --beam-size needs N, found the end of the line" translate --beam-size
 wrong "an option in place of a value" "option -o needs FILE, found the option '--quiet'" translate -o --quiet
-wrong "one value of two" "option -t needs SRC TRG, found the end" train -m x -t a
-wrong "one value of two before an option" "option --train-sets needs SRC TRG, found the option '-m'" \
-    train --train-sets a -m x
+wrong "no value of two" "option -t needs SRC \[TRG\], found the end" train -m x -t
+wrong "no value of two before an option" "option --train-sets needs SRC \[TRG\], found the option '-m'" \
+    train --train-sets -m x
+wrong "one value of two" "option -t needs SRC TRG, found the end" shortlist -m x -t a
+wrong "one value of two before an option" "option --valid-sets needs SRC TRG, found the option '-f'" \
+    convert --valid-sets a -f x y
+wrong "one file of a pair" "a corpus .* needs two files, source and target" train -m x -t a
+wrong "one file of a pair to validate on" "a validation set .* needs two files, source and target" \
+    train -m x -t a b --valid-sets c
 wrong "a value for a flag" "option --quiet takes no value, found '1'" translate --quiet=1
 wrong "a word for a number" "option -b: found 'x', expected a whole number from 1 to" translate -b x
 wrong "a fraction for a whole number" "option -b: found '1.5', expected a whole number" translate -b1.5

@@ -92,7 +92,7 @@ has "needs one" "$dir/err" "need an end in updates, epochs or tokens (--after)"
 train 2 "a straight line to an end in hours" "$dir/s1" -t "$en" "$de" --lr-decay linear --after 2h
 has "needs another" "$dir/err" "need an end in updates, epochs or tokens (--after)"
 train 2 "a metric that is none" "$dir/s1" -t "$en" "$de" --valid-sets "$en" "$de" --valid-metrics ce,ter
-has "all are named" "$dir/err" "ce, perplexity, bleu and chrf"
+has "all are named" "$dir/err" "ce, perplexity, accuracy, bleu and chrf"
 
 # ---- vocabularies ----
 

@@ -1,6 +1,6 @@
 /*
  * golden.h: holds the whole model to PyTorch in float64: activations, loss and gradients of small models,
- * Transformers, decoders alone and recurrent networks, over a batch of three sentences, which PyTorch pads and masks where there
+ * Transformers, decoders alone, masked language models and recurrent networks, over a batch of three sentences, which PyTorch pads and masks where there
  * is no padding here. make_golden.py wrote the values; weights and batch come from the same formulas on both
  * sides. Included by golden_double_test.c (real is double) and golden_test.c (real is
  * float), which differ in the tolerance only: the largest error of a tensor may be `tolerance` times the
@@ -17,8 +17,20 @@ static const int golden_source_ids[] = { 3, 7, 5, 10, 0, 9, 0, 4, 4, 8, 2, 6, 1,
 static const int golden_source_start[] = { 0, 5, 7, 14 };
 static const int golden_target_ids[] = { 12, 3, 5, 0, 7, 11, 2, 9, 10, 0, 6, 0 };
 static const int golden_target_start[] = { 0, 4, 10, 12 };
-static const struct tokens golden_source = { 3, 14, golden_source_ids, golden_source_start, NULL };
-static const struct tokens golden_target = { 3, 12, golden_target_ids, golden_target_start, NULL };
+static const struct tokens golden_source = {
+    .n_sentences = 3, .n = 14, .ids = golden_source_ids, .start = golden_source_start
+};
+static const struct tokens golden_target = {
+    .n_sentences = 3, .n = 12, .ids = golden_target_ids, .start = golden_target_start
+};
+
+/* What a masked language model is to predict from the source. */
+static const int golden_label_ids[] = { 2, 10, 9, 11, 3, 1 };
+static const int golden_label_rows[] = { 1, 3, 5, 8, 9, 12 };
+static const int golden_label_start[] = { 0, 2, 3, 6 };
+static const struct tokens golden_labels = {
+    .n_sentences = 3, .n = 6, .ids = golden_label_ids, .start = golden_label_start, .rows = golden_label_rows
+};
 
 struct golden_case {
     const char *name;
@@ -54,6 +66,9 @@ static const struct golden_case golden_cases[] = {
     { "alone", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true },
     { "alone_learned", true, TFM_TIE_NONE, TFM_CELL_ATTENTION, 11, 2, false },
     { "alone_rope", true, TFM_TIE_TARGET, TFM_CELL_ATTENTION, 11, 0, false },
+    { "masked", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true },
+    { "masked_learned", true, TFM_TIE_NONE, TFM_CELL_ATTENTION, 13, 0, false },
+    { "masked_relative", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false },
 };
 
 /* What is unlike the plain Transformer. */
@@ -65,7 +80,8 @@ static const struct golden_variant {
     int max_positions, kv_heads, window;
     enum tfm_attention_function function;
     enum tfm_attention_scale scale;
-    bool is_alone; /* a decoder without encoder */
+    bool is_alone;  /* a decoder without encoder */
+    bool is_masked; /* or the other way round */
 } golden_variants[] = {
     { .name = "post_rms_swiglu", .norm = TFM_RMS_NORM, .activation = TFM_ACTIVATION_SWIGLU },
     { .name = "pre_rms_geglu", .norm = TFM_RMS_NORM, .activation = TFM_ACTIVATION_GEGLU },
@@ -95,6 +111,9 @@ static const struct golden_variant {
       .kv_heads = 1,
       .norm = TFM_RMS_NORM,
       .activation = TFM_ACTIVATION_SWIGLU },
+    { .name = "masked", .is_masked = true, .activation = TFM_ACTIVATION_GELU },
+    { .name = "masked_learned", .is_masked = true, .positions = TFM_POSITIONS_LEARNED, .max_positions = 5 },
+    { .name = "masked_relative", .is_masked = true, .positions = TFM_POSITIONS_RELATIVE, .window = 2 },
 };
 
 static const struct golden_rnn_case {
@@ -265,8 +284,8 @@ static struct config golden_config(const struct golden_case *c)
     const struct golden_variant *v = golden_find_variant(c->name);
     /* clang-format off */
     return (struct config){
-        .architecture = v->is_alone ? CONFIG_DECODER_ONLY : CONFIG_ENCODER_DECODER,
-        .encoder_layers = v->is_alone ? 0 : 2, .decoder_layers = 2, .d_model = 8, .heads = 2, .ffn_dim = 12,
+        .architecture = v->is_alone ? CONFIG_DECODER_ONLY : v->is_masked ? CONFIG_ENCODER_ONLY : CONFIG_ENCODER_DECODER,
+        .encoder_layers = v->is_alone ? 0 : 2, .decoder_layers = v->is_masked ? 0 : 2, .d_model = 8, .heads = 2, .ffn_dim = 12,
         .activation = v->activation, .norm = v->norm, .pre_norm = c->pre_norm, .norm_epsilon = 1e-5,
         .scale_embedding = true,
         .source_vocab_size = c->n_source, .vocab_size = 13, .tie = c->tie, .decoder_cell = c->cell,
@@ -291,20 +310,26 @@ static struct config golden_rnn_config(const struct golden_rnn_case *c)
     return config;
 }
 
+static const struct tokens *golden_predicted(const struct net *net)
+{
+    return net->config->architecture == CONFIG_ENCODER_ONLY ? &golden_labels : &golden_target;
+}
+
 static void golden_check_activations(const struct golden_file *file, const struct net *net, struct run *run,
                                      const char *name, double tolerance)
 {
+    const struct tokens *target = golden_predicted(net);
     size_t mark = arena_mark(run->arena);
     int d = net->config->d_model;
     real *memory = ARENA_TAKE(run->arena, real, golden_source.n * d);
-    real *hidden = ARENA_TAKE(run->arena, real, golden_target.n * d);
+    real *hidden = ARENA_TAKE(run->arena, real, target->n * d);
     struct encoder_acts encoder;
     struct decoder_acts decoder;
     encoder_forward(memory, run->keep ? &encoder : NULL, &golden_source, net, run);
-    decoder_forward(hidden, run->keep ? &decoder : NULL, &golden_target, &golden_source, memory, net, run);
+    decoder_forward(hidden, run->keep ? &decoder : NULL, target, &golden_source, memory, net, run);
     double error = golden_error_of(file, "encoder", memory, golden_source.n * d);
     CHECK_NEAR(error, 0, tolerance, "%s: encoder output", name);
-    error = golden_error_of(file, "decoder", hidden, golden_target.n * d);
+    error = golden_error_of(file, "decoder", hidden, target->n * d);
     CHECK_NEAR(error, 0, tolerance, "%s: decoder hidden states", name);
     arena_reset(run->arena, mark);
 }
@@ -313,17 +338,18 @@ static void golden_check_loss(const struct golden_file *file, const struct net *
                               const struct params *params, real *gradient, struct run *run,
                               const struct golden_case *c, double tolerance)
 {
-    struct xent_sum sum = { 0, 0 };
+    const struct tokens *target = golden_predicted(net);
+    struct xent_sum sum = { 0 };
     real row_nll[12];
     struct weights grad;
     params_bind(&grad, net->config, gradient);
-    loss_batch(&sum, row_nll, &grad, &golden_source, &golden_target, &(struct criterion){ (real)0.1, 0 }, net,
-               run);
+    loss_batch(&sum, row_nll, &grad, &golden_source, target, &(struct criterion){ (real)0.1, 0 }, net, run);
     real loss = (real)sum.loss;
     CHECK_NEAR(golden_error_of(file, "loss", &loss, 1), 0, tolerance, "%s: label-smoothed loss", c->name);
-    CHECK_NEAR(golden_error_of(file, "row_nll", row_nll, 12), 0, tolerance, "%s: -log p of a token", c->name);
+    CHECK_NEAR(golden_error_of(file, "row_nll", row_nll, target->n), 0, tolerance, "%s: -log p of a token",
+               c->name);
     double nll = 0;
-    for (int i = 0; i < 12; i++)
+    for (int i = 0; i < target->n; i++)
         nll += row_nll[i];
     CHECK_NEAR(sum.nll / nll, 1, tolerance, "%s: the sum of -log p", c->name);
 
@@ -344,10 +370,9 @@ static void golden_check_loss(const struct golden_file *file, const struct net *
     if (!CHECK_NEAR(worst, 0, tolerance, "%s: gradients of all %d tensors", c->name, params->n))
         check_note("the worst is %s", where);
 
-    struct xent_sum again = { 0, 0 };
+    struct xent_sum again = { 0 };
     run->keep = false;
-    loss_batch(&again, NULL, NULL, &golden_source, &golden_target, &(struct criterion){ (real)0.1, 0 }, net,
-               run);
+    loss_batch(&again, NULL, NULL, &golden_source, target, &(struct criterion){ (real)0.1, 0 }, net, run);
     CHECK_NEAR(again.loss / sum.loss, 1, tolerance, "%s: the loss without gradients", c->name);
     run->keep = true;
 }

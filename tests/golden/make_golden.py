@@ -51,6 +51,10 @@ CONFIGS = [
     ("alone_learned", True, "none", False, 11, 13, 2, False, {"alone": True, "positions": "learned", "max_positions": 5}),
     ("alone_rope", True, "target", False, 11, 13, 0, False,
      {"alone": True, "positions": "rope", "kv_heads": 1, "norm": "rms", "activation": "swiglu"}),
+    ("masked", False, "all", False, 13, 13, 0, True, {"masked": True, "activation": "gelu"}),
+    ("masked_learned", True, "none", False, 13, 13, 0, False,
+     {"masked": True, "positions": "learned", "max_positions": 5}),
+    ("masked_relative", True, "all", False, 13, 13, 0, False, {"masked": True, "positions": "relative", "window": 2}),
 ]
 
 # name, cell, attention, tying, source and target vocabulary, start symbol, all gradients or their sums
@@ -72,15 +76,17 @@ GATED = ("swiglu", "geglu")
 
 SOURCE = [[3, 7, 5, 10, EOS], [9, EOS], [4, 4, 8, 2, 6, 1, EOS]]
 TARGET = [[12, 3, 5, EOS], [7, 11, 2, 9, 10, EOS], [6, EOS]]
+LABELS = [{1: 2, 3: 10}, {0: 9}, {1: 11, 2: 3, 5: 1}]  # by place: what a masked language model is to predict
 
 
-def list_embeddings(tie, n_source, n_target):
+def list_embeddings(tie, n_source, n_target, decodes=True):
     params = []
     if tie == "all":
         params.append(("model.shared.weight", (n_target, D)))
     else:
         params.append(("model.encoder.embed_tokens.weight", (n_source, D)))
-        params.append(("model.decoder.embed_tokens.weight", (n_target, D)))
+        if decodes:
+            params.append(("model.decoder.embed_tokens.weight", (n_target, D)))
     if tie == "none":
         params.append(("lm_head.weight", (n_target, D)))
     params.append(("final_logits_bias", (n_target,)))
@@ -89,9 +95,9 @@ def list_embeddings(tie, n_source, n_target):
 
 def list_params(pre_norm, tie, ssru, n_source, n_target, variant):
     """Names and shapes, in the order of lib/model/params.def."""
-    params = list_embeddings(tie, n_source, n_target)
-    alone = variant.get("alone")  # a decoder without encoder
-    sides = ("decoder",) if alone else ("encoder", "decoder")
+    alone, masked = variant.get("alone"), variant.get("masked")  # a decoder without encoder, and the other way round
+    params = list_embeddings(tie, n_source, n_target, not masked)
+    sides = ("decoder",) if alone else ("encoder",) if masked else ("encoder", "decoder")
     for side in sides:
         if variant.get("positions") == "learned":
             params.append((f"model.{side}.embed_positions.weight", (variant["max_positions"], D)))
@@ -390,17 +396,37 @@ def tables(tie, w):
     return source_table, target_table, w["lm_head.weight"] if tie == "none" else target_table
 
 
-def run(pre_norm, tie, has_ssru, start, w, variant):
-    source_table, target_table, unembed = tables(tie, w)
+def encode(source_table, pre_norm, w, variant):
+    """[B, longest, D], and which rows are real."""
     source, source_real = pad(SOURCE)
-    source_mask = source_real[:, None, :]
     lengths = [len(s) for s in SOURCE]
     memory = source_table[source] * math.sqrt(D) + positions(source.shape[1], lengths, w, "encoder", variant)
     for layer in range(LAYERS):
-        memory = block(memory, source_mask, None, None, w, f"model.encoder.layers.{layer}", pre_norm, variant)
+        memory = block(memory, source_real[:, None, :], None, None, w, f"model.encoder.layers.{layer}", pre_norm,
+                       variant)
     if pre_norm:
         memory = norm(memory, w, "model.encoder.layer_norm")
+    return memory, source_real
 
+
+def run_masked(pre_norm, tie, w, variant):
+    """An encoder alone, which predicts some pieces of its own text."""
+    table = w["model.shared.weight" if tie == "all" else "model.encoder.embed_tokens.weight"]
+    unembed = w["lm_head.weight"] if tie == "none" else table
+    memory, source_real = encode(table, pre_norm, w, variant)
+    hidden = torch.stack([memory[i, place] for i, labels in enumerate(LABELS) for place in labels])
+    labels = torch.tensor([label for labels in LABELS for label in labels.values()])
+    log_p = torch.log_softmax(hidden @ unembed.T + w["final_logits_bias"], dim=-1)
+    row_nll = torch.nn.functional.nll_loss(log_p, labels, reduction="none")
+    loss = ((1 - SMOOTHING) * row_nll - SMOOTHING * log_p.mean(-1)).sum()
+    return memory[source_real], hidden, row_nll, loss
+
+
+def run(pre_norm, tie, has_ssru, start, w, variant):
+    source_table, target_table, unembed = tables(tie, w)
+    lengths = [len(s) for s in SOURCE]
+    memory, source_real = encode(source_table, pre_norm, w, variant)
+    source_mask = source_real[:, None, :]
     target, target_real = pad(TARGET)
     inputs, _ = pad([[start] + t[:-1] for t in TARGET])
     causal = torch.ones(target.shape[1], target.shape[1]).tril() > 0
@@ -472,6 +498,8 @@ def main():
         params = list_params(pre_norm, tie, has_ssru, n_source, n_target, variant)
         if variant.get("alone"):
             write_model(name, params, lambda w: run_alone(pre_norm, tie, start, w, variant), full)
+        elif variant.get("masked"):
+            write_model(name, params, lambda w: run_masked(pre_norm, tie, w, variant), full)
         else:
             write_model(name, params, lambda w: run(pre_norm, tie, has_ssru, start, w, variant), full)
     for name, cell, kind, tie, n_source, n_target, start, full in RNN_CONFIGS:

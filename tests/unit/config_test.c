@@ -27,6 +27,22 @@ static struct config small_config(void)
     return config;
 }
 
+struct wrong { /* what an architecture has no use for */
+    size_t offset;
+    int value;
+    const char *name; /* of the field, in the message */
+};
+
+static void check_wrong(const struct config *config, const struct wrong *wrong, const char *architecture)
+{
+    struct config changed = *config;
+    struct tfm_error err;
+    *(int *)((char *)&changed + wrong->offset) = wrong->value;
+    CHECK(config_check(&changed, "x", &err) == TFM_EFORMAT && strstr(err.message, architecture) != NULL &&
+              strstr(err.message, wrong->name) != NULL,
+          "%s: %s cannot be so: %s", architecture, wrong->name, err.message);
+}
+
 static void test_presets(void)
 {
     static const struct {
@@ -195,22 +211,73 @@ static void test_round_trip(void)
               config_attention_layers(&found, TFM_CROSS) == 0 &&
               config_alignment_layers(&found) == found.decoder_layers,
           "its own attention aligns");
-    static const struct {
-        size_t offset;
-        const char *name;
-    } wrong[] = {
-        { offsetof(struct config, arch), "layer_type" },
-        { offsetof(struct config, decoder_cell), "decoder_cell" },
-        { offsetof(struct config, attention_window), "attention_window" },
-        { offsetof(struct config, encoder_layers), "encoder_layers" },
+    static const struct wrong wrong[] = {
+        { offsetof(struct config, arch), 1, "layer_type" },
+        { offsetof(struct config, decoder_cell), 1, "decoder_cell" },
+        { offsetof(struct config, attention_window), 1, "attention_window" },
+        { offsetof(struct config, encoder_layers), 1, "encoder_layers" },
+        { offsetof(struct config, decoder_layers), 0, "decoder_layers" },
+        { offsetof(struct config, mask_token_id), 1, "mask_token_id" },
     };
-    for (int i = 0; i < 4; i++) {
-        found = config;
-        *(int *)((char *)&found + wrong[i].offset) = 1;
-        CHECK(config_check(&found, "x", &err) == TFM_EFORMAT && strstr(err.message, "decoder-only") != NULL &&
-                  strstr(err.message, wrong[i].name) != NULL,
-              "it has no use for %s: %s", wrong[i].name, err.message);
-    }
+    for (int i = 0; i < 6; i++)
+        check_wrong(&config, &wrong[i], "decoder-only");
+}
+
+/* An encoder alone has no decoder layers, one vocabulary and a piece for what is hidden. */
+static void test_encoder(void)
+{
+    struct config config = small_config(), found;
+    struct tfm_error err;
+    CHECK(config_write(&config, NULL, path, &err) == TFM_OK && read_config(&found, path, &err) == TFM_OK,
+          "a config to compare with");
+    config.architecture = CONFIG_ENCODER_ONLY;
+    config.decoder_layers = 0;
+    config.decoder_cell = TFM_CELL_ATTENTION;
+    config.mask_token_id = 2;
+    config.attention_window = 9;
+    CHECK_STR(config_difference(&config, &found), "architecture", "another architecture is a difference");
+    CHECK(config_write(&config, NULL, path, &err) == TFM_OK && read_config(&found, path, &err) == TFM_OK &&
+              found.architecture == CONFIG_ENCODER_ONLY && found.decoder_layers == 0 &&
+              found.mask_token_id == 2,
+          "an encoder alone is kept");
+    CHECK(config_attention_layers(&found, TFM_ENCODER) == found.encoder_layers &&
+              config_attention_layers(&found, TFM_DECODER) == 0 &&
+              config_attention_layers(&found, TFM_CROSS) == 0 && config_alignment_layers(&found) == 0,
+          "it looks at itself alone");
+    static const struct wrong wrong[] = {
+        { offsetof(struct config, arch), 1, "layer_type" },
+        { offsetof(struct config, decoder_cell), 1, "decoder_cell" },
+        { offsetof(struct config, encoder_layers), 0, "encoder_layers" },
+        { offsetof(struct config, decoder_layers), 1, "decoder_layers" },
+        { offsetof(struct config, tie), TFM_TIE_TARGET, "tie_embeddings" },
+        { offsetof(struct config, mask_token_id), 0, "mask_token_id" },
+        { offsetof(struct config, mask_token_id), 8000, "mask_token_id" },
+    };
+    for (int i = 0; i < 7; i++)
+        check_wrong(&config, &wrong[i], "encoder-only");
+    config.tie = TFM_TIE_NONE;
+    CHECK(config_check(&config, "x", &err) == TFM_OK, "its output layer may be a matrix of its own");
+    config.source_vocab_size = 7000;
+    CHECK(config_check(&config, "x", &err) == TFM_EFORMAT && strstr(err.message, "source_vocab_size") != NULL,
+          "but its vocabulary is one: %s", err.message);
+}
+
+/* What tensors of a model mean to another one. */
+static void test_use(void)
+{
+    struct config a = small_config(), b = a;
+    CHECK(config_other_use(&a, &b) == NULL, "a config uses tensors as it does itself");
+    b.dropout = 0.5;
+    b.decoder_layers++;
+    b.positions = TFM_POSITIONS_ALIBI;
+    CHECK(config_other_use(&a, &b) == NULL, "training, depth and positions are no other use");
+    b.heads *= 2;
+    CHECK_STR(config_other_use(&a, &b), "encoder_attention_heads", "but heads are");
+    b.heads = a.heads;
+    b.pre_norm = !a.pre_norm;
+    CHECK_STR(config_other_use(&a, &b), "normalize_before", "and so is the place of norms");
+    b.arch = TFM_ARCH_RNN;
+    CHECK(config_other_use(&a, &b) == NULL, "a recurrent network has but its embeddings in common");
 }
 
 /* Sets one field of a good config.json to a JSON text (NULL: removes it) and reads the file. */
@@ -256,8 +323,7 @@ static void test_fields(void)
         { "experts", "8", "unknown field \"experts\"" },
         { "training", "3", "\"training\" should be an object" },
         { "optional", "[]", "\"optional\" should be an object" },
-        { "architecture", "\"decoder\"",
-          "architecture is \"decoder\"; this version of tfm knows \"encoder-decoder\", \"decoder-only\"" },
+        { "architecture", "\"decoder\"", "knows \"encoder-decoder\", \"decoder-only\", \"encoder-only\"" },
         { "architecture", "\"decoder-only\"",
           "with the architecture \"decoder-only\" encoder_layers should be 0" },
         { "positions", "\"rotary\"", "\"sinusoidal\"" },
@@ -299,7 +365,10 @@ static void test_fields(void)
         { "d_model", "260", "d_model is 260, which 8 attention heads do not divide" },
         { "decoder_attention_heads", "4", "encoder_attention_heads is 8 and decoder_attention_heads is 4" },
         { "encoder_ffn_dim", "8", "encoder_ffn_dim is 8 and decoder_ffn_dim is 1024" },
-        { "encoder_layers", "0", "encoder_layers is 0, which only the architecture \"decoder-only\" can" },
+        { "encoder_layers", "0", "\"encoder-decoder\" encoder_layers should be at least 1" },
+        { "decoder_layers", "0", "\"encoder-decoder\" decoder_layers should be at least 1" },
+        { "mask_token_id", "3", "\"encoder-decoder\" mask_token_id should be left out" },
+        { "mask_token_id", "0", "mask_token_id" },
         { "encoder_layers", "-1", "encoder_layers" },
         { "decoder_layers", "65", "decoder_layers" },
         { "normalize_before", "0", "normalize_before" },
@@ -353,6 +422,8 @@ int main(void)
     snprintf(path, sizeof(path), "%s/config.json", check_tmp());
     test_presets();
     test_round_trip();
+    test_encoder();
+    test_use();
     test_fields();
     test_files();
     return check_done();

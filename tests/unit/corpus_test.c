@@ -1,6 +1,6 @@
 /*
  * corpus_test.c: the ids in memory are those of the tokenizer, the same with any number of threads; pairs left
- * out are counted by reason; failing allocations are survived.
+ * out are counted by reason; a text alone is its own target; failing allocations are survived.
  */
 #include "train/corpus.h"
 
@@ -121,6 +121,35 @@ static void test_left_out(const struct spm *spm)
     pairs_release(&text);
 }
 
+/* Its target is not looked at. */
+static void test_text(const struct spm *spm)
+{
+    const float alpha[] = { 0.1f, 0 };
+    struct text_block text = { 0 };
+    add_pair(&text, "ka lomi tersun", "na");
+    add_pair(&text, " ", "na");
+    add_pair(&text, "ble vierpu", "");
+    struct corpus corpus, sampled;
+    toy_must(corpus_init(&corpus, spm, NULL, 100, 3, &err), &err);
+    toy_must(corpus_init(&sampled, spm, NULL, 100, 0, &err), &err);
+    CHECK_INT(corpus_longest(&corpus), 0, "an empty text");
+    toy_must(corpus_add(&corpus, &text, NULL, &err), &err);
+    CHECK(corpus.n == 2 && corpus.n_empty == 1 && corpus.n_unequal == 0, "lines without text are left out");
+    CHECK(corpus.target.ids == corpus.source.ids && corpus.target.start == corpus.source.start,
+          "both sides are the same");
+    int more = 0;
+    for (uint64_t key = 0; key < 20; key++) {
+        toy_must(corpus_sample(&sampled, &corpus, alpha, key, NULL, &err), &err);
+        more += corpus_length(&sampled.target, 0) > corpus_length(&corpus.target, 0);
+        if (sampled.n != 2 || sampled.target.ids != sampled.source.ids)
+            more = -100;
+    }
+    CHECK(more > 5, "and so they are in other segmentations, %d of which are longer", more);
+    corpus_release(&corpus);
+    corpus_release(&sampled);
+    pairs_release(&text);
+}
+
 static void test_memory(const struct spm *spm)
 {
     struct text_block text = toy_text(50);
@@ -144,6 +173,7 @@ int main(void)
     struct spm *spm = toy_vocab();
     test_ids(spm);
     test_left_out(spm);
+    test_text(spm);
     test_memory(spm);
     spm_free(spm);
     return check_done();

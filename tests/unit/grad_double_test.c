@@ -2,7 +2,7 @@
  * grad_double_test.c: every gradient of whole small models against central differences, in double:
  *     dL/dw ~ (L(w + e) - L(w - e)) / 2e
  * post-norm and pre-norm, layer and RMS norm, every activation, every way to tie embeddings, self-attention, SSRU,
- * recurrent layers and a decoder alone, every kind of positions and of attention, without dropout and with all three kinds of it (dropout is
+ * recurrent layers, a decoder alone and an encoder alone, every kind of positions and of attention, without dropout and with all three kinds of it (dropout is
  * a function of its keys, so the loss stays a smooth function of the weights), with layers left out, and with R-Drop,
  * whose divergence is no constant of either pass; and with losses on single heads. A fixed tolerance of 1e-6 relative to the largest gradient of the tensor.
  */
@@ -32,6 +32,13 @@ static const int source_starts[] = { 0, 4, 6, 11, 15, 17, 22 };
 static const int target_twice[] = { 6, 0, 2, 8, 10, 0, 3, 3, 0, 6, 0, 2, 8, 10, 0, 3, 3, 0 };
 static const int target_starts[] = { 0, 2, 6, 9, 11, 15, 18 };
 static const uint64_t twin_keys[] = { 11, 12, 13, 21, 22, 23 };
+
+/* An encoder alone predicts some pieces of its source. */
+static const int label_ids[] = { 8, 2, 12, 4, 1 }, label_rows[] = { 0, 2, 4, 7, 9 },
+                 label_start[] = { 0, 2, 3, 5 };
+static const int labels_twice[] = { 8, 2, 12, 4, 1, 8, 2, 12, 4, 1 },
+                 label_rows_twice[] = { 0, 2, 4, 7, 9, 11, 13, 15, 18, 20 },
+                 label_starts[] = { 0, 2, 3, 5, 7, 8, 10 };
 
 /* Adds up the terms on single heads, each as the training weighs it. */
 static double loss_of_heads(const struct head_losses *heads)
@@ -112,14 +119,18 @@ static void check_losses(const char *name, const struct config *config, struct h
     struct tfm_error err;
     struct problem p = {
         .config = *config,
-        .source = { 3, 11, source_ids, source_start, sentence_keys },
-        .target = { 3, 9, target_ids, target_start, sentence_keys },
+        .source = { 3, 11, source_ids, source_start, sentence_keys, NULL },
+        .target = { 3, 9, target_ids, target_start, sentence_keys, NULL },
         .criterion = { 0.1, r_drop },
     };
     struct arena arena;
+    if (config->architecture == CONFIG_ENCODER_ONLY)
+        p.target = (struct tokens){ 3, 5, label_ids, label_start, sentence_keys, label_rows };
     if (r_drop > 0) {
-        p.source = (struct tokens){ 6, 22, source_twice, source_starts, twin_keys };
-        p.target = (struct tokens){ 6, 18, target_twice, target_starts, twin_keys };
+        p.source = (struct tokens){ 6, 22, source_twice, source_starts, twin_keys, NULL };
+        p.target = config->architecture == CONFIG_ENCODER_ONLY
+                       ? (struct tokens){ 6, 10, labels_twice, label_starts, twin_keys, label_rows_twice }
+                       : (struct tokens){ 6, 18, target_twice, target_starts, twin_keys, NULL };
     }
     CHECK(params_list(&p.params, &p.config, &err) == TFM_OK && arena_init(&arena, 64 << 20, &err) == TFM_OK,
           "%s: set up", name);
@@ -319,6 +330,19 @@ static void check_decoder(const char *name, bool pre_norm, enum tfm_tie tie, enu
     check_config(name, &config, dropout, r_drop);
 }
 
+/* An encoder alone, a masked language model. */
+static void check_encoder(const char *name, bool pre_norm, enum tfm_tie tie, enum tfm_positions positions,
+                          bool dropout, real r_drop)
+{
+    struct config config = config_of(pre_norm, tie, TFM_CELL_ATTENTION);
+    config.architecture = CONFIG_ENCODER_ONLY;
+    config.decoder_layers = 0;
+    config.source_vocab_size = config.vocab_size;
+    config.positions = positions;
+    config.max_positions = positions == TFM_POSITIONS_LEARNED ? 4 : 0;
+    check_config(name, &config, dropout, r_drop);
+}
+
 int main(void)
 {
     check_head_losses();
@@ -354,6 +378,12 @@ int main(void)
     check_decoder("a decoder alone with dropout, relative", false, TFM_TIE_ALL, TFM_POSITIONS_RELATIVE, true,
                   0);
     check_decoder("a decoder alone with R-Drop", true, TFM_TIE_ALL, TFM_POSITIONS_HALVES, true, 5);
+    check_encoder("an encoder alone, post-norm", false, TFM_TIE_ALL, TFM_POSITIONS_HALVES, false, 0);
+    check_encoder("an encoder alone, pre-norm, untied, learned", true, TFM_TIE_NONE, TFM_POSITIONS_LEARNED,
+                  false, 0);
+    check_encoder("an encoder alone with dropout, relative", true, TFM_TIE_ALL, TFM_POSITIONS_RELATIVE, true,
+                  0);
+    check_encoder("an encoder alone with R-Drop", false, TFM_TIE_ALL, TFM_POSITIONS_ROPE, true, 5);
     check_rnn("GRU, additive", TFM_RNN_GRU, TFM_RNN_ADDITIVE, TFM_TIE_ALL, false, 0);
     check_rnn("LSTM, dot", TFM_RNN_LSTM, TFM_RNN_DOT, TFM_TIE_TARGET, false, 0);
     check_rnn("GRU, general", TFM_RNN_GRU, TFM_RNN_GENERAL, TFM_TIE_NONE, false, 0);

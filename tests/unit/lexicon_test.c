@@ -179,7 +179,7 @@ int main(void)
 {
     struct tfm_error err;
     const char *path = check_path("vocab.spm");
-    must(tiny_vocabulary(path, &err), &err);
+    must(tiny_vocabulary(path, NULL, &err), &err);
     must(spm_open(&spm, path, &err), &err);
     CHECK(spm_size(spm) > 36, "the vocabulary has the pieces that are used here");
     test_by_hand();

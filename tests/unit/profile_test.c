@@ -73,8 +73,8 @@ static void run_batch(struct profile *p, bool pre_norm, bool backward)
     struct run run = {
         .arena = &arena, .kern = kern_for(CPU_REF), .profile = p, .keep = backward, .dropout = backward
     };
-    struct tokens source = { 2, 6, source_ids, source_start, sentence_keys };
-    struct tokens target = { 2, 7, target_ids, target_start, sentence_keys };
+    struct tokens source = { 2, 6, source_ids, source_start, sentence_keys, NULL };
+    struct tokens target = { 2, 7, target_ids, target_start, sentence_keys, NULL };
     struct xent_sum sum = { 0 };
     struct criterion criterion = { 0 };
     *p = (struct profile){ 0 };

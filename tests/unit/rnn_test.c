@@ -12,7 +12,7 @@ static struct tfm_error err;
 static void test_steps(void)
 {
     static const int start[] = { 0, 3, 4, 6 };
-    struct tokens tokens = { 3, 6, NULL, start, NULL };
+    struct tokens tokens = { .n_sentences = 3, .n = 6, .start = start };
     struct rnn_steps steps;
     rnn_steps_take(&steps, &tokens, false, &arena);
     const int starts[] = { 0, 3, 5, 6 };

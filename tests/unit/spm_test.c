@@ -123,6 +123,51 @@ static void check_type(const char *text, const char *type)
     spm_free(spm);
 }
 
+/* A symbol of a vocabulary's own, trained with it or added to it, is a piece wherever it is written out. */
+static void check_symbol(const char *text, const char *type)
+{
+    struct spm_train_options options = { .files = &text,
+                                         .n_files = 1,
+                                         .model_path = check_path("symbol.spm"),
+                                         .vocab_size = 120,
+                                         .type = type,
+                                         .symbol = "<gap>" };
+    struct str bytes = { 0 };
+    char *data;
+    size_t size;
+    CHECK(spm_train(&options, &err) == TFM_OK, "%s: trains with a symbol", type);
+    CHECK(train(text, check_path("plain.spm"), type, 120) == TFM_OK &&
+              file_read(check_path("plain.spm"), &data, &size, &err) == TFM_OK &&
+              str_add(&bytes, data, size, &err) == TFM_OK &&
+              spm_add_symbol(&bytes, "<gap>", &err) == TFM_OK &&
+              file_write(check_path("added.spm"), bytes.data, bytes.len, &err) == TFM_OK,
+          "%s: adds a symbol", type);
+    mem_free(data);
+    str_release(&bytes);
+    static const char *const files[] = { "symbol.spm", "added.spm" };
+    for (int i = 0; i < 2; i++) {
+        struct spm *spm;
+        struct ints ids = { 0 };
+        struct str back = { 0 };
+        if (!CHECK(spm_open(&spm, check_path("%s", files[i]), &err) == TFM_OK, "%s: opens %s", type,
+                   files[i]))
+            return;
+        int symbol = spm_piece_id(spm, "<gap>", 5), n = 0;
+        CHECK_INT(symbol, i == 0 ? 2 : 120, "%s: the symbol's id in %s", type, files[i]);
+        CHECK_INT(spm_size(spm), 120 + i, "%s: one of the pieces, or one more", type);
+        CHECK_INT(count_changed(spm, lines, N_LINES), 0, "%s: lines come back", type);
+        spm_encode(spm, "kalo <gap> mi<gap>.", 19, &ids, &err);
+        for (size_t k = 0; k < ids.n; k++)
+            n += ids.data[k] == symbol;
+        CHECK_INT(n, 2, "%s: it is found between words and in one", type);
+        spm_decode(spm, ids.data, ids.n, &back, &err);
+        CHECK_STR(back.data, "kalo <gap> mi<gap>.", "and comes back");
+        ints_release(&ids);
+        str_release(&back);
+        spm_free(spm);
+    }
+}
+
 static void check_encode(const struct spm *spm)
 {
     struct ints a = { 0 }, b = { 0 };
@@ -414,6 +459,8 @@ int main(void)
     snprintf(text, sizeof(text), "%s", write_lines("text", 0, N_LINES));
     check_type(text, "unigram");
     check_type(text, "bpe");
+    check_symbol(text, "unigram");
+    check_symbol(text, "bpe");
     struct spm *spm;
     if (CHECK(spm_open(&spm, check_path("unigram.spm"), &err) == TFM_OK, "opens")) {
         check_encode(spm);

@@ -66,7 +66,7 @@ static bool same_as_whole(const real *hidden, const struct history *history, int
     for (int i = 0; i < WIDTH; i++) {
         int start[] = { 0, n };
         /* Row t reads the token before t; what it predicts takes no part. */
-        struct tokens target = { 1, n, history[i].ids + 1, start, NULL };
+        struct tokens target = { 1, n, history[i].ids + 1, start, NULL, NULL };
         decoder_forward(whole, NULL, &target, source, memory, &model->net, run);
         same &= memcmp(whole + (size_t)(n - 1) * d, hidden + (size_t)i * d, d * sizeof(real)) == 0;
     }
@@ -77,7 +77,7 @@ static bool same_as_whole(const real *hidden, const struct history *history, int
 static void test_beam(const struct tfm_model *model)
 {
     static const int ids[] = { 5, 9, 14, 3, 0 }, start[] = { 0, 5 };
-    struct tokens source = { 1, 5, ids, start, NULL };
+    struct tokens source = { 1, 5, ids, start, NULL, NULL };
     struct run run = { .arena = &arena, .kern = model->kern };
     size_t d = (size_t)model->config.d_model;
     real *memory = ARENA_TAKE(&arena, real, 5 * d), *hidden = ARENA_TAKE(&arena, real, WIDTH * d);

@@ -57,6 +57,28 @@ static struct tfm_train_options mini(const char *folder, struct seen *seen)
     return o;
 }
 
+/* The same for an encoder alone. */
+static struct tfm_train_options text_options(struct seen *seen)
+{
+    struct tfm_train_options o = mini("text", seen);
+    o.arch = TFM_ARCH_ENCODER;
+    corpora[0].target = NULL;
+    o.valid_target = NULL;
+    o.decoder_layers = 0;
+    return o;
+}
+
+static void test_text(void)
+{
+    struct seen seen;
+    struct tfm_train_options o = text_options(&seen);
+    toy_must(tfm_train(&o, &err), &err);
+    CHECK_INT(seen.n[TFM_EVENT_VALID], 4, "accuracy and cross-entropy every 3 updates");
+    CHECK(seen.loss > 1 && seen.loss < 8, "a sensible loss: %g", seen.loss);
+    o.mask_rate = 0;
+    CHECK_INT(tfm_train(&o, &err), TFM_EINVAL, "nothing masked is refused: %s", err.message);
+}
+
 static void test_events(void)
 {
     struct seen seen;
@@ -129,17 +151,16 @@ static void test_refused(void)
     CHECK(!file_exists(o.model), "and no folder is made");
 }
 
-static void test_memory(void)
+/* Three updates into folders of a name. */
+static void test_memory(const char *name, struct tfm_train_options o)
 {
-    struct seen seen;
-    struct tfm_train_options o = mini("memory", &seen);
     o.after.amount = 3;
     int n_failed = 0, step = 1;
     enum tfm_status status = TFM_ENOMEM;
     bool told = true;
     for (int n = 0; told && status != TFM_OK; n += step) {
         char folder[700]; /* a fresh one: what failed late may go on where it failed */
-        snprintf(folder, sizeof(folder), "%s/memory-%d", check_tmp(), n);
+        snprintf(folder, sizeof(folder), "%s/%s-%d", check_tmp(), name, n);
         o.model = folder;
         mem_fail_after(n);
         status = tfm_train(&o, &err);
@@ -148,7 +169,8 @@ static void test_memory(void)
         n_failed += status != TFM_OK;
         step = n / 40 + 1;
     }
-    CHECK(told && n_failed > 20, "allocations may fail, %d tried: %s", n_failed, told ? "" : err.message);
+    CHECK(told && n_failed > 20, "%s: allocations may fail, %d tried: %s", name, n_failed,
+          told ? "" : err.message);
 }
 
 int main(void)
@@ -157,6 +179,13 @@ int main(void)
     test_events();
     test_stop();
     test_refused();
-    test_memory();
+    test_text();
+    struct seen seen;
+    struct tfm_train_options o = mini("memory", &seen);
+    test_memory("pairs", o);
+    o.pretrained = check_path("events");
+    o.source_vocab = o.target_vocab = NULL;
+    test_memory("pretrained", o);
+    test_memory("text", text_options(&seen));
     return check_done();
 }

@@ -90,6 +90,23 @@ static void test_tsv(struct text_block *block)
     CHECK_STR(pairs_target(block, 0), "one", "a CR is no part of the last column");
 }
 
+static void test_text(struct text_block *block)
+{
+    const char *a = WRITE("text", "one\ttwo\n\nthree");
+    CHECK_INT(READ(block, .source = a), TFM_OK, "a text alone");
+    CHECK_INT((long long)block->n, 3, "all lines");
+    CHECK_STR(pairs_source(block, 0), "one\ttwo", "a tab is a part of a line");
+    CHECK_STR(pairs_target(block, 0), "", "there is no target");
+    CHECK_STR(pairs_source(block, 2), "three", "the last line without a newline counts");
+    struct tfm_corpus wide = { .tsv = WRITE("y", "0.9\teins\tx\n0.8\tzwei\n") };
+    CHECK_INT(read_all(wide, (struct columns){ 2, 0 }, block), TFM_OK, "a column alone");
+    CHECK(block->n == 2 && strcmp(pairs_source(block, 1), "zwei") == 0 && *pairs_target(block, 1) == '\0',
+          "its lines");
+    CHECK_INT(read_all(wide, (struct columns){ 3, 0 }, block), TFM_EFORMAT, "too few columns");
+    CHECK(strstr(err.message, "line 2: found 2 columns, expected at least 3 (--tsv-fields 3)") != NULL,
+          "all is told: %s", err.message);
+}
+
 static void test_gzip(struct text_block *block)
 {
     const char *path = check_path("pairs.gz"), text[] = "one\teins\ntwo\tzwei\nthree\tdrei\n";
@@ -331,6 +348,7 @@ int main(void)
     struct text_block block = { 0 };
     struct spm *spm = toy_vocab();
     test_two_files(&block);
+    test_text(&block);
     test_tsv(&block);
     test_gzip(&block);
     test_commands(&block);
