@@ -41,17 +41,17 @@ options() {
     esac
 }
 
-# number FIELD STEP: the first of this name in $new/model.json, in steps
+# number FIELD FORMAT: the first of this name in $new/model.json
 number() {
-    sed -n "s/.*\"$1\": \([0-9.]*\).*/\1/p" "$new/model.json" | awk -v step="$2" 'NR == 1 { printf step < 1 ? "%.2f" : "%d", $1 }'
+    sed -n "s/.*\"$1\": \([0-9.]*\).*/\1/p" "$new/model.json" | awk -v format="$2" 'NR == 1 { printf format, $1 }'
 }
 
 # judge ROW: its scores, as fields of CSV, to $work/ROW/scores
 judge() {
     [ ! -e "$work/$1/scores" ] || return 0
     "$tfm" inspect "$work/$1/model" --format json >"$new/model.json"
-    scores=$(number total 1),$updates,$(sed -n 's/.*"epoch": \([0-9]*\), "sentences": \([0-9]*\).*/\1 \2/p' "$work/$1/log.json" |
-        awk -v pairs="$(wc -l <"$data/train.en")" '{ n = $1 - 1 + $2 / pairs } END { printf "%.1f", n }'),$(number bleu 0.01)
+    scores=$(number total %d),$updates,$(sed -n 's/.*"epoch": \([0-9]*\), "sentences": \([0-9]*\).*/\1 \2/p' "$work/$1/log.json" |
+        awk -v pairs="$(wc -l <"$data/train.en")" '{ n = $1 - 1 + $2 / pairs } END { printf "%.1f", n }'),$(number bleu %.2f)
     for part in test_2016_flickr test_2017_flickr; do
         translate "$1" "$data/$part.en" "$work/$1/$part"
         scores=$scores,$(score bleu "$data/$part.de" "$work/$1/$part")

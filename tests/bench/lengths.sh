@@ -2,10 +2,10 @@
 # lengths.sh: what kinds of positions do beyond the lengths of their training. Small models (multi30k.sh) that differ in
 # --positions alone are trained on the pairs of Multi30k with at most CAP pieces on each side (a word has 1.06 pieces in the
 # source and 1.13 in the target), and translate both test sets, by the number of words of the source; then 2, 3 and 4
-# sentences at a time joined into one line, longer than any in the training, with their references joined too. Learned positions are as many as the
-# training could use, so that longer lines are squeezed into them. Prints a CSV row for each group, with its lines, its mean
-# length in words and the BLEU of each kind, beam 5, sacreBLEU on the tokens as they are. Each model is the last of its
-# training, since validations would prefer models that fit their own lengths.
+# sentences at a time joined into one line, longer than any in the training, with their references joined too. Learned
+# positions are as many as the training could use, so that longer lines are squeezed into them. Prints a CSV row for each
+# group, with its lines, its mean length in words and the BLEU of each kind, beam 5, sacreBLEU on the tokens as they are.
+# Each model is the last of its training, since validations would prefer models that fit their own lengths.
 #   CAP=20 UPDATES=7000 THREADS=1 ROWS="rope alibi" sh tests/bench/lengths.sh | tee table.csv
 #   awk -f tests/bench/markdown.awk tests/bench/lengths.csv
 # It can be stopped and started again, as ablation.sh.

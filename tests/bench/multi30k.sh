@@ -79,8 +79,8 @@ for part in train val test_2016_flickr test_2017_flickr; do
     done
 done
 if [ ! -s "$vocab" ]; then
-    run "$tfm" train --quiet -m "$new/model" -t "$data/train.en" "$data/train.de" --vocab-type bpe --vocab-size 10000 --after 1u
-    mv "$new/model/vocab.spm" "$vocab"
+    run "$tfm" train --quiet -m "$new/vocab" -t "$data/train.en" "$data/train.de" --vocab-type bpe --vocab-size 10000 --after 1u
+    mv "$new/vocab/vocab.spm" "$vocab"
 fi
 [ -x "$cache/venv/bin/python" ] || python3 -m venv "$cache/venv"
 [ -x "$cache/venv/bin/sacrebleu" ] || "$cache/venv/bin/pip" install -q sacrebleu==2.6.0
