@@ -51,8 +51,8 @@ train() {
     say "training $name"
     with_settings "$work/$name/model" --lr-decay linear --after "${updates}u" --cpu-threads "$threads" \
         --log "$work/$name/log" --log-json "$work/$name/log.json" "$@"
-    rm -r "$work/$name/model/checkpoints"
     : >"$work/$name/trained"
+    rm -r "$work/$name/model/checkpoints"
 }
 
 # translate NAME SOURCE OUTPUT OPTION...: beam 5, one thread
