@@ -69,7 +69,7 @@ PRODUCTS := $(PROGRAM) $(BUILD)/libtfm.a $(BUILD)/libtfm.so
 
 # ---- targets ----
 
-.PHONY: all tests demo check check-long bench bench-train bench-translate bench-kernels install deps deps-test format clean help FORCE
+.PHONY: all tests demo check check-long bench bench-train bench-translate bench-kernels bench-lengths ablation install deps deps-test format clean help FORCE
 .DELETE_ON_ERROR:
 
 all: $(PRODUCTS) ## build the program and the libraries (the default)
@@ -91,11 +91,17 @@ bench-train: all ## measure the speed of training against PyTorch and Marian
 bench-translate: all $(BUILD)/tests/bench/kernels ## measure translation against CTranslate2 and Bergamot
 	@TFM_BUILD=$(abspath $(BUILD)) sh tests/bench/engines.sh
 
+ablation: all ## train each member of the model family on a small corpus, for hours, and compare them
+	@TFM_BUILD=$(abspath $(BUILD)) sh tests/bench/ablation.sh
+
+bench-lengths: all ## compare kinds of positions beyond the lengths of their training, for hours
+	@TFM_BUILD=$(abspath $(BUILD)) sh tests/bench/lengths.sh
+
 bench-kernels: $(BUILD)/tests/bench/kernels ## measure the products of each tier against the most it can do
 	@$<
 
 bench: all $(BUILD)/tests/bench/kernels ## measure speed
-	@for b in tests/bench/*.sh; do TFM_BUILD=$(abspath $(BUILD)) sh "$$b" || exit 1; done
+	@for b in $(filter-out %/multi30k.sh %/ablation.sh %/lengths.sh,$(wildcard tests/bench/*.sh)); do TFM_BUILD=$(abspath $(BUILD)) sh "$$b" || exit 1; done
 
 install: all $(BUILD)/install/libtfm.a $(BUILD)/tfm.pc ## install under PREFIX (/usr/local) inside DESTDIR
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig \
