@@ -61,6 +61,7 @@ DOUBLE_O := $(DOUBLE_C:%.c=$(BUILD)/double/%.o) $(filter $(BUILD)/lib/text/%,$(L
 
 TESTS        := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*_test.c))
 TESTS        := $(TESTS:$(BUILD)/tests/unit/%=$(BUILD)/tests/%)
+BENCHES      := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 DOUBLE_TESTS := $(filter %_double_test,$(TESTS))
 FLOAT_TESTS  := $(filter-out $(DOUBLE_TESTS),$(TESTS))
 
@@ -88,13 +89,13 @@ check-long: tests ## run the tests under sanitizers and valgrind too
 bench-train: all ## measure the speed of training against PyTorch and Marian
 	@TFM_BUILD=$(abspath $(BUILD)) sh tests/bench/train.sh
 
-bench-translate: all $(BUILD)/tests/bench/kernels ## measure translation against CTranslate2 and Bergamot
+bench-translate: all $(BENCHES) ## measure translation against CTranslate2 and Bergamot
 	@TFM_BUILD=$(abspath $(BUILD)) sh tests/bench/engines.sh
 
 bench-kernels: $(BUILD)/tests/bench/kernels ## measure the products of each tier against the most it can do
 	@$<
 
-bench: all $(BUILD)/tests/bench/kernels ## measure speed
+bench: all $(BENCHES) ## measure speed
 	@for b in tests/bench/*.sh; do TFM_BUILD=$(abspath $(BUILD)) sh "$$b" || exit 1; done
 
 install: all $(BUILD)/install/libtfm.a $(BUILD)/tfm.pc ## install under PREFIX (/usr/local) inside DESTDIR
@@ -146,6 +147,7 @@ KERN_AVX2 = $(KERN_O) -mavx2 -mfma -mf16c
 KERN_VNNI = $(KERN_O) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mfma -mf16c \
             -mprefer-vector-width=512
 KERN_AMX  = $(KERN_VNNI) -mamx-tile -mamx-int8
+%/lib/num/int8.o: KERN = $(KERN_O)
 %/lib/num/kern_ref.o: KERN = $(KERN_REF)
 %/lib/num/kern_avx2.o: KERN = $(KERN_AVX2)
 %/lib/num/kern_vnni.o: KERN = $(KERN_VNNI)
@@ -229,7 +231,7 @@ $(DOUBLE_TESTS): $(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(BUILD)/libtfm-doubl
 	@echo "  LINK $@"
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
 
-$(BUILD)/tests/bench/kernels: $(BUILD)/tests/bench/kernels.o $(BUILD)/libtfm.a
+$(BENCHES): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(BUILD)/libtfm.a
 	@echo "  LINK $@"
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
 
@@ -241,4 +243,4 @@ $(BUILD)/tfm.pc: lib/tfm.h FORCE
 	    'Libs.private: -lstdc++ -lm -pthread' 'Cflags: -I$${includedir}' > $@
 
 .SECONDARY:
--include $(LIB_O:.o=.d) $(CMD_O:.o=.d) $(DOUBLE_O:.o=.d) $(TESTS:$(BUILD)/tests/%=$(BUILD)/tests/unit/%.d) $(BUILD)/tests/bench/kernels.d
+-include $(LIB_O:.o=.d) $(CMD_O:.o=.d) $(DOUBLE_O:.o=.d) $(TESTS:$(BUILD)/tests/%=$(BUILD)/tests/unit/%.d) $(BENCHES:=.d)

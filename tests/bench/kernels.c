@@ -158,7 +158,7 @@ static void bench_shape(enum cpu_tier tier, int in, int out)
         exit(1);
     for (int r = 0; r < out; r++)
         scales[r] = int8_quantise_row(w8 + (size_t)r * (size_t)in, w + (size_t)r * (size_t)in, in);
-    int8_pack(packed8, w8, out, in);
+    int8_pack(packed8, w8, 0, out, in);
     linear_pack(packed, w, out, in);
     struct work k = { tier, kern_for(tier), 0, in, out, packed8, packed };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
