@@ -97,6 +97,34 @@ static int show_help(int argc, char **argv)
     return command != NULL ? command->run(2, help) : unknown_command(argv[2]);
 }
 
+/* OpenBLAS starts a thread for each core when it is loaded. They turn round and round for a tenth of a second, waiting
+ * for work that they never get, since it is tfm's own threads that multiply, and keep the cores from those. Only the
+ * environment can tell OpenBLAS not to, and only before the constructors of libraries run, when the C library has no
+ * environment yet: so a variable that no library asks for lends its place, and gets it back in main(). */
+static char **lender, *lent;
+
+static void limit_blas(int argc, char **argv, char **environment)
+{
+    static char limit[] = "OPENBLAS_NUM_THREADS=1";
+    (void)argc;
+    (void)argv;
+    for (char **entry = environment; *entry != NULL; entry++) {
+        if (strncmp(*entry, limit, strlen(limit) - 1) == 0) { /* the user knows better */
+            lender = NULL;
+            return;
+        }
+        if (strncmp(*entry, "PWD=", 4) == 0)
+            lender = entry;
+    }
+    if (lender != NULL) {
+        lent = *lender;
+        *lender = limit;
+    }
+}
+
+__attribute__((section(".preinit_array"), used)) static void (*const before_libraries)(int, char **, char **) =
+    limit_blas;
+
 /* Without this, a file opened later could take the number of a closed standard stream, and be written to as
  * such. */
 static void fill_closed_streams(void)
@@ -131,6 +159,8 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    if (lender != NULL)
+        *lender = lent;
     fill_closed_streams();
     /* A file that grows beyond the limit (ulimit -f) is an error to report, not a death. */
     signal(SIGXFSZ, SIG_IGN);

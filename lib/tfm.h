@@ -111,6 +111,8 @@ struct tfm_open_options {
                           Not with int8. Default false */
     int max_positions; /* learned positions: both tables are stretched or squeezed to so many rows, linearly; 0: as
                           they are, and a line that is longer is squeezed into them. Default 0 */
+    bool shortlist;    /* read the model's own shortlist, where it has one, at the same time as all else: for translators
+                          with the shortlist "auto", each of which reads it for itself otherwise. Default false */
 };
 
 TFM_API void tfm_open_options_init(struct tfm_open_options *options);

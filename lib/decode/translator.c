@@ -147,21 +147,26 @@ enum tfm_status translator_new_ensemble(struct tfm_translator **translator, cons
     return TFM_OK;
 }
 
-/* What is drawn is drawn from all of the model's distribution. */
-static enum tfm_status open_shortlist(struct shortlist **shortlist, const struct tfm_model *model,
-                                      const struct tfm_translate_options *options, struct tfm_error *err)
+/* What is drawn is drawn from all of the model's distribution. *own is to be freed: what the model has stays its. */
+static enum tfm_status open_shortlist(const struct shortlist **shortlist, struct shortlist **own,
+                                      const struct tfm_model *model, const struct tfm_translate_options *options,
+                                      struct tfm_error *err)
 {
     const char *name = options->shortlist;
     struct str path = { 0 };
-    *shortlist = NULL;
+    *shortlist = *own = NULL;
     if (name == NULL || strcmp(name, "off") == 0 || options->output_sampling != TFM_SAMPLING_NONE)
         return TFM_OK;
-    if (strcmp(name, "auto") != 0)
-        return shortlist_read(shortlist, name, model->source, model->target, err);
-    enum tfm_status status = path_join(&path, model->folder, SHORTLIST_FILE, err);
-    if (status == TFM_OK && file_exists(path.data))
-        status = shortlist_read(shortlist, path.data, model->source, model->target, err);
+    bool is_models = strcmp(name, "auto") == 0;
+    if (is_models && model->shortlist != NULL) {
+        *shortlist = model->shortlist;
+        return TFM_OK;
+    }
+    enum tfm_status status = is_models ? path_join(&path, model->folder, SHORTLIST_FILE, err) : TFM_OK;
+    if (status == TFM_OK && (!is_models || file_exists(path.data)))
+        status = shortlist_read(own, is_models ? path.data : name, model->source, model->target, err);
     str_release(&path);
+    *shortlist = *own;
     return status;
 }
 
@@ -177,7 +182,8 @@ enum tfm_status tfm_translator_new_ensemble(struct tfm_translator **translator,
                                             struct tfm_error *err)
 {
     struct ensemble ensemble;
-    struct shortlist *shortlist;
+    const struct shortlist *shortlist;
+    struct shortlist *own;
     *translator = NULL;
     TRY(ensemble_init(&ensemble, models, weights, n_models, err));
     const struct tfm_model *model = models[0];
@@ -185,13 +191,13 @@ enum tfm_status tfm_translator_new_ensemble(struct tfm_translator **translator,
     for (int i = 0; i < n_models; i++)
         if (models[i]->blas)
             TRY(gemm_check_room(options->threads > 0 ? options->threads : pool_cores(), err));
-    TRY(open_shortlist(&shortlist, model, options, err));
+    TRY(open_shortlist(&shortlist, &own, model, options, err));
     enum tfm_status status = translator_new_ensemble(translator, &ensemble, model->source, model->target,
                                                      model->kern, options, shortlist, err);
     if (status == TFM_OK)
-        (*translator)->shortlist = shortlist;
+        (*translator)->shortlist = own;
     else
-        shortlist_free(shortlist);
+        shortlist_free(own);
     return status;
 }
 

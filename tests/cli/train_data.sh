@@ -143,8 +143,10 @@ train 0 "25 more without it" "$dir/s2" --tsv - --shuffle-window 100 --after 40u 
 same_training "standard input, 15 + 25 = 40" "$dir/s1" "$dir/s2"
 
 gzip -c "$en" >"$dir/en.gz"
-left="echo x >>$dir/ran; zcat $dir/en.gz |"
+left="echo x >>$dir/ran; env >$dir/env; zcat $dir/en.gz |"
 train 0 "15 updates on commands" "$dir/s3" -t "$left" "cat $de |" --shuffle-window 100 --after 15u
+is "a command has tfm's own environment" "$(grep -c -e "^PWD=$PWD\$" -e '^OPENBLAS_NUM' "$dir/env")" \
+    "$(env | grep -c -e "^PWD=$PWD\$" -e '^OPENBLAS_NUM')"
 train 0 "25 more" "$dir/s3" -t "$left" "cat $de |" --shuffle-window 100 --after 40u
 is "the commands were run once" "$(cat "$dir/ran")" x
 for file in weights ema moment1 moment2; do
