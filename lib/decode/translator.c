@@ -11,6 +11,7 @@
  */
 #include "decode/translator.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <string.h>
 
@@ -201,6 +202,12 @@ enum tfm_status tfm_translator_new_ensemble(struct tfm_translator **translator,
     return status;
 }
 
+void translator_note(struct tfm_translator *t, struct extents *extents)
+{
+    assert(t->n_workers == 1);
+    t->extents = extents;
+}
+
 void tfm_translator_free(struct tfm_translator *t)
 {
     if (t == NULL)
@@ -329,7 +336,7 @@ static void translate_batch(void *arg, int i, int w)
 {
     struct tfm_translator *t = arg;
     struct worker *worker = &t->workers[w];
-    struct run run = { .arena = &worker->scratch, .kern = t->kern, .profile = worker->profile };
+    struct run run = { .arena = &worker->scratch, .kern = t->kern, .profile = worker->profile, .extents = t->extents };
     struct search_options search = t->search;
     if (t->is_scoring) /* a score is the model's, of any target */
         search.shortlist = NULL;

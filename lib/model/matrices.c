@@ -58,8 +58,14 @@ static void place_linear(struct packing *p, int i)
     int param = 0;
     while (p->params->list[param].kept_offset != offset)
         param++;
-    for (int row = 0; row < l->out; row += p->params->list[param++].rows)
+    bool are_known = loaded_is_int8(p->loaded);
+    for (int row = 0; row < l->out; row += p->params->list[param++].rows) {
         p->matrices->places[param] = (struct matrix_place){ .linear = l, .row = row };
+        real scale = loaded_input_scale(p->loaded, param);
+        are_known = are_known && scale > 0;
+        l->in_scale = scale > l->in_scale ? scale : l->in_scale; /* matrices of one product have the widest */
+    }
+    l->in_scale = are_known ? l->in_scale : 0;
     if (loaded_is_int8(p->loaded)) {
         l->packed8 = to;
         l->scales = l->w;

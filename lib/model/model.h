@@ -38,6 +38,11 @@ struct tfm_model {
     json_t *training;          /* provenance from config.json, or NULL */
 };
 
+struct tfm_calibration {
+    int n;
+    real *input_scales; /* [n] by parameters of the model; 0: of what is no factor */
+};
+
 /* tfm_model_open and tfm_model_free (tfm.h) are in model.c; the kernels are those of cpu_current. */
 
 /* The values of tensor i of params, unpacked: [rows, cols]. */

@@ -63,7 +63,8 @@ struct stored { /* a tensor as the file has it */
     enum tensor_type type;
     size_t begin, end; /* bytes of the data */
     size_t scales;     /* where those of an I8 begin */
-    bool has_lowest;   /* an I8 holds -128 */
+    size_t input_scale; /* behind where that of an I8 begins; 0: it has none */
+    bool has_lowest;    /* an I8 holds -128 */
 };
 
 struct reading {
@@ -74,9 +75,9 @@ struct reading {
     size_t size;
     const char *data; /* behind the header */
     size_t data_size;
-    struct stored *stored; /* [params->n], and then their scales, where there are some */
+    struct stored *stored; /* [params->n], and then their scales and those of their inputs, where there are some */
     int n_stored;
-    struct param *scales; /* [params->n] as parameters */
+    struct param *scales; /* [2 params->n] as parameters: those of rows, then those of inputs */
     real *block;          /* into which is read */
 };
 
@@ -143,7 +144,7 @@ static enum tfm_status refuse_shape(const json_t *shape, const struct param *par
 
 static bool is_scale(const struct param *param, const struct reading *r)
 {
-    return param >= r->scales && param < r->scales + r->params->n;
+    return param >= r->scales && param < r->scales + 2 * r->params->n;
 }
 
 static enum tfm_status read_type(enum tensor_type *type, const json_t *entry, const struct param *param,
@@ -194,34 +195,39 @@ static enum tfm_status read_entry(struct stored *stored, const json_t *entry, co
 static const struct param *find_entry(const struct reading *r, const char *name)
 {
     const struct param *param = params_find(r->params, name);
-    for (int i = 0; i < r->params->n && param == NULL; i++) {
-        if (r->params->list[i].quantisable && strcmp(r->scales[i].name, name) == 0)
+    for (int i = 0; i < 2 * r->params->n && param == NULL; i++) {
+        if (r->params->list[i % r->params->n].quantisable && strcmp(r->scales[i].name, name) == 0)
             param = &r->scales[i];
     }
     return param;
 }
 
-/* A matrix in I8 has its scales, and no other has some. */
+/* A matrix in I8 has its scales and can have one for its inputs, and no other has some. */
 static enum tfm_status pair_scales(struct reading *r, struct tfm_error *err)
 {
     int n = r->params->n;
     r->n_stored = n;
-    for (int i = 0; i < n; i++) {
-        struct stored *tensor = &r->stored[i], *scales = &r->stored[n + i];
+    for (int i = 0; i < 2 * n; i++) {
+        bool is_input = i >= n;
+        struct stored *tensor = &r->stored[i % n], *scales = &r->stored[n + i];
         if (tensor->param == NULL)
             return err_set(err, TFM_EFORMAT,
                            "%s: tensor %s of the model that config.json describes is missing", r->path,
-                           r->params->list[i].name);
+                           r->params->list[i % n].name);
         bool is_int8 = tensor->type == TENSOR_I8;
-        if (is_int8 && scales->param == NULL)
+        if (is_int8 && !is_input && scales->param == NULL)
             return err_set(err, TFM_EFORMAT, "%s: tensor %s of I8 has no scales: %s is missing", r->path,
                            tensor->param->name, r->scales[i].name);
         if (!is_int8 && scales->param != NULL)
             return err_set(err, TFM_EFORMAT, "%s: there is a tensor %s, but %s has the dtype %s, expected I8",
                            r->path, scales->param->name, tensor->param->name, types[tensor->type].name);
-        tensor->scales = scales->begin;
-        if (is_int8)
-            r->stored[r->n_stored++] = *scales; /* not beyond this one: they close up */
+        if (scales->param == NULL)
+            continue;
+        if (is_input)
+            tensor->input_scale = scales->end;
+        else
+            tensor->scales = scales->begin;
+        r->stored[r->n_stored++] = *scales; /* not beyond this one: they close up */
     }
     return TFM_OK;
 }
@@ -268,9 +274,11 @@ static enum tfm_status check_int8(struct reading *r, struct pool *pool, struct t
         for (int row = 0; is_scale(s->param, r) && row < s->param->cols; row++) {
             float scale;
             memcpy(&scale, r->data + s->begin + (size_t)row * sizeof(scale), sizeof(scale));
-            if (!(scale >= 0 && isfinite(scale)))
-                return err_set(err, TFM_EFORMAT, "%s: tensor %s holds %g, expected finite numbers from 0 on",
-                               r->path, s->param->name, (double)scale);
+            bool is_input = s->param - r->scales >= r->params->n;
+            if (!(is_input ? scale > 0 : scale >= 0) || !isfinite(scale))
+                return err_set(err, TFM_EFORMAT, "%s: tensor %s holds %g, expected %s", r->path, s->param->name,
+                               (double)scale,
+                               is_input ? "a finite number above 0" : "finite numbers from 0 on");
         }
     }
     return TFM_OK;
@@ -315,14 +323,17 @@ static enum tfm_status reading_init(struct reading *r, const char *path, const s
         TRY(file_map(&r->file, &r->size, path, err));
     if (r->inflated != NULL)
         r->file = r->inflated;
-    r->stored = mem_alloc(2 * (size_t)params->n * sizeof(*r->stored), err);
-    r->scales = r->stored != NULL ? mem_alloc((size_t)params->n * sizeof(*r->scales), err) : NULL;
+    r->stored = mem_alloc(3 * (size_t)params->n * sizeof(*r->stored), err);
+    r->scales = r->stored != NULL ? mem_alloc(2 * (size_t)params->n * sizeof(*r->scales), err) : NULL;
     if (r->scales == NULL)
         return TFM_ENOMEM;
-    for (int i = 0; i < params->n; i++) {
+    for (int i = 0; i < 2 * params->n; i++) {
         struct param *scales = &r->scales[i];
-        *scales = (struct param){ .rows = 1, .cols = params->list[i].rows, .is_vector = true };
-        snprintf(scales->name, sizeof(scales->name), "%.57s" SAFETENSORS_SCALE, params->list[i].name);
+        const struct param *param = &params->list[i % params->n];
+        bool is_input = i >= params->n;
+        *scales = (struct param){ .rows = 1, .cols = is_input ? 1 : param->rows, .is_vector = true };
+        snprintf(scales->name, sizeof(scales->name), "%.60s%s", param->name,
+                 is_input ? SAFETENSORS_INPUT_SCALE : SAFETENSORS_SCALE);
     }
     json_t *root = NULL;
     enum tfm_status status = read_header(&root, r, err);
@@ -359,6 +370,14 @@ static void read_scaled(real *y, const char *x, const char *scale, size_t n)
         y[j] = times * (real)q[j];
 }
 
+static real input_scale(const struct reading *r, const struct stored *s)
+{
+    real scale = 0;
+    if (s->input_scale > 0)
+        read_floats(&scale, r->data + s->input_scale - sizeof(float), TENSOR_F32, 1);
+    return scale;
+}
+
 /* A tensor as reals. */
 static void read_reals(const struct reading *r, const struct stored *s, real *y)
 {
@@ -377,8 +396,11 @@ static void read_task(void *arg, int i, int worker)
     (void)worker;
     const struct reading *r = arg;
     const struct stored *s = &r->stored[i];
-    if (!is_scale(s->param, r)) /* scales are read with their matrices */
-        read_reals(r, s, r->block + s->param->offset);
+    if (is_scale(s->param, r)) /* they are read with their matrices */
+        return;
+    read_reals(r, s, r->block + s->param->offset);
+    if (r->params->input_scales != NULL)
+        r->params->input_scales[s->param - r->params->list] = input_scale(r, s);
 }
 
 /* I8 where any tensor is, else F32 where any is. */
@@ -491,6 +513,11 @@ bool loaded_is_int8(const struct loaded *loaded)
 real *loaded_take_kept(const struct loaded *loaded)
 {
     return loaded->kept;
+}
+
+real loaded_input_scale(const struct loaded *loaded, int i)
+{
+    return input_scale(&loaded->reading, loaded->tensors[i]);
 }
 
 void loaded_row(real *values, const struct loaded *loaded, int i, int row)

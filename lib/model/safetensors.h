@@ -16,6 +16,9 @@ enum tensor_type {
     TENSOR_I8
 };
 #define SAFETENSORS_SCALE ".scale"
+/* It can also have a scale for its inputs that was measured beforehand (tfm_calibrate), one number. Where
+ * params->input_scales is there, these are read into it and written from it. */
+#define SAFETENSORS_INPUT_SCALE ".input_scale"
 
 const char *safetensors_type_name(enum tensor_type type); /* "F32" */
 size_t safetensors_type_size(enum tensor_type type);      /* bytes of a value */
@@ -51,6 +54,8 @@ bool loaded_is_int8(const struct loaded *loaded);
 /* The vectors, with room for the scales of matrices, at params' kept_offset: the caller frees it. */
 real *loaded_take_kept(const struct loaded *loaded);
 
+/* The scale that tensor i has for its inputs, or 0. */
+real loaded_input_scale(const struct loaded *loaded, int i);
 /* A row of tensor i, a matrix, as reals [cols]. */
 void loaded_row(real *values, const struct loaded *loaded, int i, int row);
 /* n rows as whole numbers [n, cols], which lie in the file or else in room8 [n, cols], and their scales, NaN where a

@@ -14,6 +14,7 @@
 #include "num/kern.h"
 
 struct head_losses; /* nn/head_loss.h */
+struct extents;     /* nn/linear.h */
 
 struct run {
     struct arena *arena;
@@ -23,6 +24,7 @@ struct run {
     bool dropout;              /* training: drop */
     struct profile *profile;   /* NULL: nobody takes the time */
     struct head_losses *heads; /* losses on single heads; NULL: none */
+    struct extents *extents;   /* gets those of what is multiplied in int8; NULL: nobody asks */
     uint64_t seed;             /* of this update's dropout: rng_key(seed, update, 0, 0) */
 };
 

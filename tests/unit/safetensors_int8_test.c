@@ -248,6 +248,68 @@ static void test_damaged(void)
           "refused: scales without whole numbers");
 }
 
+/* Reads the bytes of a file with something in the place of what was there. */
+static enum tfm_status read_patched(const struct str *file, size_t at, const void *bytes, size_t n, struct tfm_error *err)
+{
+    real x[9];
+    enum tensor_type type;
+    struct str copy = { 0 };
+    const char *path = check_path("patched.safetensors");
+    str_add(&copy, file->data, file->len, err);
+    memcpy(copy.data + at, bytes, n);
+    file_write(path, copy.data, copy.len, err);
+    str_release(&copy);
+    return safetensors_read(path, &two_params, x, &type, NULL, err);
+}
+
+/* Written, they lie behind the scales of the rows: a.scale [0, 8], a.input_scale [8, 12], b [12, 24], a [24, 30]. */
+static void test_input_scales(void)
+{
+    real block[9] = { 1, 2, 3, 4, 5, 6, 7, 8, 9 }, found[9], scales[2] = { 0.25f, 0 }, none[2] = { 0 };
+    struct params params = two_params;
+    struct loaded *loaded;
+    struct tfm_error err = { 0 };
+    enum tensor_type type;
+    const char *path = check_path("input.safetensors"), *again = check_path("input-again.safetensors");
+    params.input_scales = scales;
+    CHECK(safetensors_write(path, &params, block, TENSOR_I8, NULL, &err) == TFM_OK, "with a scale of inputs: written");
+    params.input_scales = none;
+    CHECK(safetensors_read(path, &params, found, &type, NULL, &err) == TFM_OK && none[0] == 0.25f && none[1] == 0,
+          "and read: %s", err.message);
+    CHECK(safetensors_write(again, &params, found, TENSOR_I8, NULL, &err) == TFM_OK && check_same_files(path, again),
+          "and written again, the same bytes");
+    CHECK(safetensors_load(&loaded, path, &two_params, TFM_PRECISION_KEEP, NULL, &err) == TFM_OK &&
+              loaded_input_scale(loaded, 0) == 0.25f && loaded_input_scale(loaded, 1) == 0,
+          "and loaded");
+    close_loaded(loaded);
+    CHECK(safetensors_write(again, &params, block, TENSOR_F32, NULL, &err) == TFM_OK &&
+              safetensors_read(again, &params, found, &type, NULL, &err) == TFM_OK && none[0] == 0,
+          "reals have none");
+
+    struct str file = { 0 };
+    char *data;
+    size_t size;
+    file_read(path, &data, &size, &err);
+    str_add(&file, data, size, &err);
+    static const float bad[] = { 0, -1, (float)NAN, (float)INFINITY };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        CHECK(read_patched(&file, size - 30 + 8, &bad[i], sizeof(float), &err) == TFM_EFORMAT &&
+                  strstr(err.message, "tensor a.input_scale holds") != NULL &&
+                  strstr(err.message, "expected a finite number above 0") != NULL,
+              "refused: %s", err.message);
+    const char *entry = strstr(data + 8, "\"a.input_scale\"");
+    size_t at = (size_t)(entry - data);
+    CHECK(read_patched(&file, at + strlen("\"a.input_scale\":{\"dtype\":\"F32\",\"shape\":["), "2", 1, &err) ==
+                  TFM_EFORMAT &&
+              strstr(err.message, "tensor a.input_scale has the shape [2], expected [1]") != NULL,
+          "refused: %s", err.message);
+    CHECK(read_patched(&file, at + 1, "b", 1, &err) == TFM_EFORMAT &&
+              strstr(err.message, "tensor b.input_scale has no place") != NULL,
+          "refused: %s", err.message);
+    mem_free(data);
+    str_release(&file);
+}
+
 static void test_not_finite(void)
 {
     real block[9] = { 1, 2, (real)NAN, 4, 5, 6, 7, 8, 9 }, room[3], scales[2];
@@ -297,6 +359,7 @@ int main(void)
     test_round_trip(pool, ".gz");
     pool_free(pool);
     test_damaged();
+    test_input_scales();
     test_not_finite();
     test_no_memory(TFM_PRECISION_INT8);
     test_no_memory(TFM_PRECISION_FP32);
