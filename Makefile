@@ -1,7 +1,7 @@
 # Builds tfm. One file, nothing recursive: sources are found by their folders, objects land in $(BUILD).
 # `make help` lists what it can do.
 
-DEPS      = build-essential pkg-config libopenblas-dev libsentencepiece-dev zlib1g-dev libjansson-dev
+DEPS      = build-essential pkg-config libopenblas0 libsentencepiece-dev zlib1g-dev libjansson-dev
 DEPS_TEST = valgrind clang mandoc
 
 PREFIX   ?= /usr/local
@@ -23,11 +23,10 @@ MACHINE := $(shell uname -m)
 
 # ---- libraries, each with the Debian package that brings it ----
 
-PKG_openblas      = libopenblas-dev
 PKG_sentencepiece = libsentencepiece-dev
 PKG_zlib          = zlib1g-dev
 PKG_jansson       = libjansson-dev
-PKGS = openblas sentencepiece zlib jansson
+PKGS = sentencepiece zlib jansson
 
 PKG_CONFIG ?= pkg-config
 # Asked when first needed, not when this file is read: `make deps demo` must be able to install them first.
@@ -42,7 +41,7 @@ COMMON   = -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread 
 C_FLAGS   = -std=c11 -D_GNU_SOURCE $(WARNINGS) -Wstrict-prototypes $(COMMON) $(CPPFLAGS) $(CFLAGS)
 CXX_FLAGS = -std=c++17 $(WARNINGS) $(COMMON) $(CPPFLAGS) $(CXXFLAGS)
 LINK      = $(CXX) -pthread $(SAN_FLAGS) $(LDFLAGS)
-LIBS      = $(PKG_LIBS) -lm
+LIBS      = $(PKG_LIBS) -lm -ldl
 
 # ---- sources ----
 
@@ -61,6 +60,7 @@ DOUBLE_O := $(DOUBLE_C:%.c=$(BUILD)/double/%.o) $(filter $(BUILD)/lib/text/%,$(L
 
 TESTS        := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*_test.c))
 TESTS        := $(TESTS:$(BUILD)/tests/unit/%=$(BUILD)/tests/%)
+BENCHES      := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 DOUBLE_TESTS := $(filter %_double_test,$(TESTS))
 FLOAT_TESTS  := $(filter-out $(DOUBLE_TESTS),$(TESTS))
 
@@ -88,7 +88,7 @@ check-long: tests ## run the tests under sanitizers and valgrind too
 bench-train: all ## measure the speed of training against PyTorch and Marian
 	@TFM_BUILD=$(abspath $(BUILD)) sh tests/bench/train.sh
 
-bench-translate: all $(BUILD)/tests/bench/kernels ## measure translation against CTranslate2 and Bergamot
+bench-translate: all $(BENCHES) ## measure translation against CTranslate2 and Bergamot
 	@TFM_BUILD=$(abspath $(BUILD)) sh tests/bench/engines.sh
 
 ablation: all ## train each member of the model family on a small corpus, for hours, and compare them
@@ -100,7 +100,7 @@ bench-lengths: all ## compare kinds of positions beyond the lengths of their tra
 bench-kernels: $(BUILD)/tests/bench/kernels ## measure the products of each tier against the most it can do
 	@$<
 
-bench: all $(BUILD)/tests/bench/kernels ## measure speed
+bench: all $(BENCHES) ## measure speed
 	@for b in $(filter-out %/multi30k.sh %/ablation.sh %/lengths.sh,$(wildcard tests/bench/*.sh)); do TFM_BUILD=$(abspath $(BUILD)) sh "$$b" || exit 1; done
 
 install: all $(BUILD)/install/libtfm.a $(BUILD)/tfm.pc ## install under PREFIX (/usr/local) inside DESTDIR
@@ -152,6 +152,7 @@ KERN_AVX2 = $(KERN_O) -mavx2 -mfma -mf16c
 KERN_VNNI = $(KERN_O) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mfma -mf16c \
             -mprefer-vector-width=512
 KERN_AMX  = $(KERN_VNNI) -mamx-tile -mamx-int8 -mamx-bf16
+%/lib/num/int8.o: KERN = $(KERN_O)
 %/lib/num/kern_ref.o: KERN = $(KERN_REF)
 %/lib/num/kern_avx2.o: KERN = $(KERN_AVX2)
 %/lib/num/kern_vnni.o: KERN = $(KERN_VNNI)
@@ -235,7 +236,7 @@ $(DOUBLE_TESTS): $(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(BUILD)/libtfm-doubl
 	@echo "  LINK $@"
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
 
-$(BUILD)/tests/bench/kernels: $(BUILD)/tests/bench/kernels.o $(BUILD)/libtfm.a
+$(BENCHES): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(BUILD)/libtfm.a
 	@echo "  LINK $@"
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
 
@@ -247,4 +248,4 @@ $(BUILD)/tfm.pc: lib/tfm.h FORCE
 	    'Libs.private: -lstdc++ -lm -pthread' 'Cflags: -I$${includedir}' > $@
 
 .SECONDARY:
--include $(LIB_O:.o=.d) $(CMD_O:.o=.d) $(DOUBLE_O:.o=.d) $(TESTS:$(BUILD)/tests/%=$(BUILD)/tests/unit/%.d) $(BUILD)/tests/bench/kernels.d
+-include $(LIB_O:.o=.d) $(CMD_O:.o=.d) $(DOUBLE_O:.o=.d) $(TESTS:$(BUILD)/tests/%=$(BUILD)/tests/unit/%.d) $(BENCHES:=.d)

@@ -317,7 +317,9 @@ static int open_and_translate(const struct work *work)
                                                      TFM_PRECISION_INT8 };
     struct tfm_open_options open = { .precision = precisions[args->precision],
                                      .max_positions = args->max_positions,
-                                     .gemm = (enum tfm_gemm)args->gemm };
+                                     .gemm = (enum tfm_gemm)args->gemm,
+                                     .shortlist = strcmp(args->options.shortlist, "auto") == 0 &&
+                                                  args->options.output_sampling == TFM_SAMPLING_NONE };
     int status = models_read_weights(&models, &table, &args->model, args->model_weights);
     if (status != OPTIONS_GO_ON)
         return status;

@@ -22,14 +22,16 @@ enum tfm_status models_open(struct models *models, const struct option_names *na
                             const struct tfm_open_options *options, struct tfm_error *err)
 {
     int n = names->n > 0 ? names->n : 1;
+    struct tfm_open_options one = *options;
     for (int i = 0; i < n; i++) {
         struct model_path folder;
         enum tfm_status status = find_model(&folder, names->n > 0 ? names->list[i] : NULL, err);
         if (status == TFM_OK)
-            status = tfm_model_open_with(&models->list[i], folder.text, options, err);
+            status = tfm_model_open_with(&models->list[i], folder.text, &one, err);
         if (status != TFM_OK)
             return status;
         models->n++;
+        one.shortlist = false; /* that of the first counts */
     }
     return TFM_OK;
 }

@@ -119,6 +119,8 @@ struct tfm_open_options {
     enum tfm_gemm gemm; /* OWN or, not with int8, BLAS. Default TFM_GEMM_OWN */
     int max_positions; /* learned positions: both tables are stretched or squeezed to so many rows, linearly; 0: as
                           they are, and a line that is longer is squeezed into them. Default 0 */
+    bool shortlist;    /* read the model's own shortlist, where it has one, at the same time as all else: for translators
+                          with the shortlist "auto", each of which reads it for itself otherwise. Default false */
 };
 
 TFM_API void tfm_open_options_init(struct tfm_open_options *options);
@@ -530,6 +532,21 @@ TFM_API enum tfm_status tfm_train(const struct tfm_train_options *options, struc
 
 /* ---- other forms of a model ---- */
 
+/* What is known of the numbers that a model's matrices multiply, from translating some text: a scale for all inputs of
+ * a matrix in int8, in place of one for each that is found anew each time. */
+struct tfm_calibration;
+
+struct tfm_calibrate_options {
+    const struct tfm_model *model; /* opened with TFM_PRECISION_INT8 */
+    const char *const *sources;    /* [n_lines] to translate, without line ends: some hundred usual ones */
+    size_t n_lines;
+    volatile const int *stop;      /* a number stored here ends the work: TFM_ESTOPPED. May be NULL */
+};
+
+TFM_API enum tfm_status tfm_calibrate(struct tfm_calibration **calibration,
+                                      const struct tfm_calibrate_options *options, struct tfm_error *err);
+TFM_API void tfm_calibration_free(struct tfm_calibration *calibration);
+
 struct tfm_convert_options {
     const char *const *inputs;    /* [n_inputs] model folders, or checkpoints in a training's checkpoints/ */
     size_t n_inputs;              /* one; or some, with average */
@@ -541,6 +558,8 @@ struct tfm_convert_options {
                                      themselves. Default false */
     enum tfm_precision precision; /* of the weights on disk. Default TFM_PRECISION_KEEP: fp32 where a model
                                      folder given has it, else int8 where one has that, else fp16 */
+    const struct tfm_calibration *calibration; /* of the one model given, to be written with it in int8; NULL: none.
+                                     A model that has one already keeps it as long as it is int8. Default NULL */
     bool plain;                   /* write weights.safetensors, not compressed. Default false */
     bool force;                   /* a model in `output` is replaced, if nothing else is there. Default false */
     volatile const int *stop;     /* a number stored here ends the work, nothing written: TFM_ESTOPPED */

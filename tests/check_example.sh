@@ -44,7 +44,7 @@ cc=${flags%% *}
 cxx=$(echo "$flags" | tr ' ' '\n' | grep -m 1 '++$')
 san=$(echo "$flags" | tr ' ' '\n' | grep -m 1 '^-fsanitize=')
 link=${san:+$cxx}
-libs="$(pkg-config --libs openblas sentencepiece zlib jansson) -lstdc++ -lm -pthread"
+libs="$(pkg-config --libs sentencepiece zlib jansson) -lstdc++ -lm -pthread"
 # shellcheck disable=SC2086 # lists of words
 {
     check "it compiles as C" $cc $san -std=c11 -Wall -Wextra -Werror -Ilib -c "$folder/example.c" -o "$folder/c.o"

@@ -9,7 +9,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -81,6 +83,41 @@ enum tfm_status file_read(const char *path, char **data, size_t *size, struct tf
     enum tfm_status status = read_all(fd, path, data, size, err);
     close(fd);
     return status;
+}
+
+static enum tfm_status map_fd(const char **data, size_t *size, int fd, const char *path, struct tfm_error *err)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0)
+        return err_io(err, "cannot read %s", path);
+    if (!S_ISREG(info.st_mode))
+        return err_set(err, TFM_EIO, "%s is not a regular file", path);
+    if (info.st_size == 0) /* of which nothing can be mapped */
+        return TFM_OK;
+    void *map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (map == MAP_FAILED)
+        return err_io(err, "cannot map %s", path);
+    *data = map;
+    *size = (size_t)info.st_size;
+    return TFM_OK;
+}
+
+enum tfm_status file_map(const char **data, size_t *size, const char *path, struct tfm_error *err)
+{
+    *data = NULL;
+    *size = 0;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe would wait for its writer */
+    if (fd < 0)
+        return err_io(err, "cannot open %s", path);
+    enum tfm_status status = map_fd(data, size, fd, path, err);
+    close(fd);
+    return status;
+}
+
+void file_unmap(const char *data, size_t size)
+{
+    if (data != NULL)
+        munmap((void *)(uintptr_t)data, size);
 }
 
 bool file_exists(const char *path)

@@ -20,6 +20,7 @@
 #define TRAILER_SIZE  8
 #define LEAST_MEMBER  18   /* header without fields, trailer; deflated data takes two bytes at least */
 #define DEFLATE_RATIO 1032 /* deflate shrinks no further: 258 bytes from two bits */
+#define STORED_ABOVE  85   /* percent that deflate leaves of a member: then it is stored */
 #define PART          ((size_t)1 << 30) /* zlib counts in unsigned int */
 
 static void put_number(unsigned char *bytes, uint64_t value, int n)
@@ -67,8 +68,8 @@ static void pack_task(void *arg, int i, int worker)
     (void)worker;
     struct packing *p = (struct packing *)arg + i;
     p->failed = !deflate_member(p, Z_DEFAULT_COMPRESSION);
-    /* What hardly shrinks is read several times as fast when it is stored. */
-    if (!p->failed && p->out_size > p->in_size / 100 * 90)
+    /* What hardly shrinks is read ten times as fast when it is stored. */
+    if (!p->failed && p->out_size > p->in_size / 100 * STORED_ABOVE)
         p->failed = !deflate_member(p, Z_NO_COMPRESSION);
     if (p->failed)
         return;
@@ -325,7 +326,7 @@ static enum tfm_status inflate_file(const char *path, const unsigned char *in, s
     if (members == NULL)
         return TFM_ENOMEM;
     find_members(in, size, members, out_size);
-    *out = mem_alloc(*out_size, err);
+    *out = mem_alloc_unset(*out_size, err);
     enum tfm_status status =
         *out == NULL ? TFM_ENOMEM : read_members(path, members, n, (unsigned char *)*out, pool, err);
     mem_free(members);
@@ -335,13 +336,14 @@ static enum tfm_status inflate_file(const char *path, const unsigned char *in, s
 enum tfm_status gzip_read(const char *path, size_t most, char **data, size_t *size, struct pool *pool,
                           struct tfm_error *err)
 {
-    char *in;
+    const char *in;
     size_t in_size;
     *data = NULL;
     *size = 0;
-    TRY(file_read(path, &in, &in_size, err));
-    enum tfm_status status = inflate_file(path, (unsigned char *)in, in_size, most, data, size, pool, err);
-    mem_free(in);
+    TRY(file_map(&in, &in_size, path, err));
+    enum tfm_status status =
+        inflate_file(path, (const unsigned char *)in, in_size, most, data, size, pool, err);
+    file_unmap(in, in_size);
     if (status != TFM_OK) {
         mem_free(*data);
         *data = NULL;

@@ -2,7 +2,7 @@
  * gzip.h: gzip files of independent members, deflated and inflated side by side. Each member carries its
  * compressed length in an extra field (RFC 1952, subfield "TF": 8 bytes, little-endian, the member's whole
  * length), so that a reader can find all members without inflating; gunzip reads the file as any other. A
- * member that deflate would not shrink by 3 % is stored.
+ * member that deflate would not shrink by 15 % is stored.
  */
 #ifndef TFM_BASE_GZIP_H
 #define TFM_BASE_GZIP_H

@@ -1,16 +1,20 @@
 /*
  * mem.c: the only place that asks the system for heap memory. Blocks are zeroed and aligned to 64 bytes (a
  * cache line, and a whole AVX-512 register), and every request is counted, so that tests can prove that a
- * warm translator allocates nothing and can let the n-th request fail.
+ * warm translator allocates nothing and can let the n-th request fail. The pages of a large block come from the
+ * system when they are first touched, and that takes longer than to fill them: so huge ones are asked for.
  */
 #include "base/mem.h"
 
-#include <stdio.h>
 #include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define MEM_ALIGN 64
+#define HUGE_PAGE ((size_t)2 << 20)
 
 static atomic_long n_allocations;
 static atomic_long fail_after = -1;
@@ -26,18 +30,38 @@ static bool must_fail(void)
     return false;
 }
 
-void *mem_alloc(size_t size, struct tfm_error *err)
+/* A wish: where the system has no such pages, or others, the usual ones serve. */
+static void ask_for_huge_pages(const char *block, size_t size)
+{
+    uintptr_t from = ((uintptr_t)block + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    uintptr_t to = ((uintptr_t)block + size) / HUGE_PAGE * HUGE_PAGE;
+    if (to > from)
+        madvise((void *)from, to - from, MADV_HUGEPAGE);
+}
+
+static size_t rounded(size_t size)
+{
+    return ((size > 0 ? size : 1) + MEM_ALIGN - 1) / MEM_ALIGN * MEM_ALIGN;
+}
+
+void *mem_alloc_unset(size_t size, struct tfm_error *err)
 {
     atomic_fetch_add(&n_allocations, 1);
     void *block = NULL;
-    size_t rounded = ((size > 0 ? size : 1) + MEM_ALIGN - 1) / MEM_ALIGN * MEM_ALIGN;
     if (!must_fail() && size <= PTRDIFF_MAX - MEM_ALIGN)
-        block = aligned_alloc(MEM_ALIGN, rounded);
+        block = aligned_alloc(MEM_ALIGN, rounded(size));
     if (block == NULL) {
         err_set(err, TFM_ENOMEM, "no memory for a block of %zu bytes", size);
         return NULL;
     }
-    return memset(block, 0, rounded);
+    ask_for_huge_pages(block, size);
+    return block;
+}
+
+void *mem_alloc(size_t size, struct tfm_error *err)
+{
+    void *block = mem_alloc_unset(size, err);
+    return block != NULL ? memset(block, 0, rounded(size)) : NULL;
 }
 
 void *mem_grow(void *block, size_t old_count, size_t new_count, size_t element, struct tfm_error *err)

@@ -11,6 +11,7 @@
  */
 #include "decode/translator.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <string.h>
 
@@ -147,21 +148,26 @@ enum tfm_status translator_new_ensemble(struct tfm_translator **translator, cons
     return TFM_OK;
 }
 
-/* What is drawn is drawn from all of the model's distribution. */
-static enum tfm_status open_shortlist(struct shortlist **shortlist, const struct tfm_model *model,
-                                      const struct tfm_translate_options *options, struct tfm_error *err)
+/* What is drawn is drawn from all of the model's distribution. *own is to be freed: what the model has stays its. */
+static enum tfm_status open_shortlist(const struct shortlist **shortlist, struct shortlist **own,
+                                      const struct tfm_model *model, const struct tfm_translate_options *options,
+                                      struct tfm_error *err)
 {
     const char *name = options->shortlist;
     struct str path = { 0 };
-    *shortlist = NULL;
+    *shortlist = *own = NULL;
     if (name == NULL || strcmp(name, "off") == 0 || options->output_sampling != TFM_SAMPLING_NONE)
         return TFM_OK;
-    if (strcmp(name, "auto") != 0)
-        return shortlist_read(shortlist, name, model->source, model->target, err);
-    enum tfm_status status = path_join(&path, model->folder, SHORTLIST_FILE, err);
-    if (status == TFM_OK && file_exists(path.data))
-        status = shortlist_read(shortlist, path.data, model->source, model->target, err);
+    bool is_models = strcmp(name, "auto") == 0;
+    if (is_models && model->shortlist != NULL) {
+        *shortlist = model->shortlist;
+        return TFM_OK;
+    }
+    enum tfm_status status = is_models ? path_join(&path, model->folder, SHORTLIST_FILE, err) : TFM_OK;
+    if (status == TFM_OK && (!is_models || file_exists(path.data)))
+        status = shortlist_read(own, is_models ? path.data : name, model->source, model->target, err);
     str_release(&path);
+    *shortlist = *own;
     return status;
 }
 
@@ -177,22 +183,29 @@ enum tfm_status tfm_translator_new_ensemble(struct tfm_translator **translator,
                                             struct tfm_error *err)
 {
     struct ensemble ensemble;
-    struct shortlist *shortlist;
+    const struct shortlist *shortlist;
+    struct shortlist *own;
     *translator = NULL;
     TRY(ensemble_init(&ensemble, models, weights, n_models, err));
     const struct tfm_model *model = models[0];
     TRY(translate_options_check(options, &model->config, err));
     for (int i = 0; i < n_models; i++)
         if (models[i]->gemm == TFM_GEMM_BLAS)
-            TRY(gemm_check_room(options->threads > 0 ? options->threads : pool_cores(), err));
-    TRY(open_shortlist(&shortlist, model, options, err));
+            TRY(gemm_open(options->threads > 0 ? options->threads : pool_cores(), err));
+    TRY(open_shortlist(&shortlist, &own, model, options, err));
     enum tfm_status status = translator_new_ensemble(translator, &ensemble, model->source, model->target,
                                                      model->kern, options, shortlist, err);
     if (status == TFM_OK)
-        (*translator)->shortlist = shortlist;
+        (*translator)->shortlist = own;
     else
-        shortlist_free(shortlist);
+        shortlist_free(own);
     return status;
+}
+
+void translator_note(struct tfm_translator *t, struct extents *extents)
+{
+    assert(t->n_workers == 1);
+    t->extents = extents;
 }
 
 void tfm_translator_free(struct tfm_translator *t)
@@ -325,7 +338,7 @@ static void translate_batch(void *arg, int i, int w)
     struct worker *worker = &t->workers[w];
     /* Here matrices are packed, and lie in plain rows only where BLAS was asked for. */
     struct run run = {
-        .arena = &worker->scratch, .kern = t->kern, .gemm = TFM_GEMM_BLAS, .profile = worker->profile
+        .arena = &worker->scratch, .kern = t->kern, .gemm = TFM_GEMM_BLAS, .profile = worker->profile, .extents = t->extents
     };
     struct search_options search = t->search;
     if (t->is_scoring) /* a score is the model's, of any target */

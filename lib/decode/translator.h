@@ -17,6 +17,8 @@ enum tfm_status translator_new_ensemble(struct tfm_translator **translator, cons
                                         const struct spm *source, const struct spm *target,
                                         const struct kern *kern, const struct tfm_translate_options *options,
                                         const struct shortlist *shortlist, struct tfm_error *err);
+/* Notes, from now on, how far what the first model multiplies in int8 reaches. Of one thread only. */
+void translator_note(struct tfm_translator *translator, struct extents *extents);
 /* Then tfm_translate, tfm_score and tfm_translator_free (tfm.h) */
 
 /* translate_options.c */

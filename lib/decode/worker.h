@@ -30,6 +30,7 @@ struct tfm_translator {
     const struct kern *kern;
     struct shortlist *shortlist; /* read by this translator, or NULL */
     struct glossary *glossary;   /* likewise */
+    struct extents *extents;     /* to be noted, or NULL */
     struct tfm_translate_options options;
     struct search_options search;
     struct pool *pool;

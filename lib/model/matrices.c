@@ -13,6 +13,7 @@
 #include "num/int8.h"
 
 #define MAX_LINEARS (14 * CONFIG_MAX_LAYERS + 3)
+#define SLICE_ROWS  1024 /* many panels, and few enough for the last thread not to be waited for */
 
 struct packing {
     struct matrices *matrices;
@@ -24,7 +25,11 @@ struct packing {
     struct linear *linears[MAX_LINEARS];
     size_t at[MAX_LINEARS]; /* bytes of `packed` */
     size_t cols;            /* of the widest */
-    char *rooms;            /* for each worker a row of reals and one of whole numbers */
+    char *rooms;            /* for each worker a row of reals and a panel of whole numbers */
+    int n_slices;
+    struct slice { /* rows of a matrix that one worker packs */
+        int param, row, n;
+    } *slices;
 };
 
 static size_t packed_bytes(const struct linear *l, bool is_int8)
@@ -53,8 +58,14 @@ static void place_linear(struct packing *p, int i)
     int param = 0;
     while (p->params->list[param].kept_offset != offset)
         param++;
-    for (int row = 0; row < l->out; row += p->params->list[param++].rows)
+    bool are_known = loaded_is_int8(p->loaded);
+    for (int row = 0; row < l->out; row += p->params->list[param++].rows) {
         p->matrices->places[param] = (struct matrix_place){ .linear = l, .row = row };
+        real scale = loaded_input_scale(p->loaded, param);
+        are_known = are_known && scale > 0;
+        l->in_scale = scale > l->in_scale ? scale : l->in_scale; /* matrices of one product have the widest */
+    }
+    l->in_scale = are_known ? l->in_scale : 0;
     if (loaded_is_int8(p->loaded)) {
         l->packed8 = to;
         l->scales = l->w;
@@ -64,36 +75,93 @@ static void place_linear(struct packing *p, int i)
     l->w = l->packed == NULL && l->packed8 == NULL ? to : NULL;
 }
 
-/* A row that is not finite leaves a NaN in the place of its scale. */
-static void pack_param(void *arg, int i, int worker)
+/* The bytes behind the last row and behind the last columns: what is before them will be written. */
+static void zero_rest(const struct packing *p, int i)
 {
-    const struct packing *p = arg;
-    const struct param *param = &p->params->list[i];
-    const struct matrix_place *place = &p->matrices->places[i];
+    const struct linear *l = p->linears[i];
+    char *to = (char *)p->matrices->packed + p->at[i];
+    size_t size = packed_bytes(l, loaded_is_int8(p->loaded)), last = size;
+    if (l->packed8 != NULL)
+        last = l->in % INT8_GROUP == 0 ? (size_t)l->out / INT8_PANEL * int8_panel_size(l->in) : 0;
+    else if (p->in_panels)
+        last = (size_t)l->out / KERN_PANEL * KERN_PANEL * (size_t)l->in * sizeof(real);
+    memset(to + last, 0, size - last);
+}
+
+static void pack_rows8(const struct packing *p, const struct slice *slice, char *rooms)
+{
+    const struct matrix_place *place = &p->matrices->places[slice->param];
+    real *room = (real *)(void *)rooms, *scales = p->kept + p->params->list[slice->param].kept_offset;
+    int8_t *room8 = (int8_t *)(room + p->cols), *packed = (int8_t *)(uintptr_t)place->linear->packed8;
+    for (int done = 0, n; done < slice->n; done += n) {
+        int row = slice->row + done;
+        n = slice->n - done < INT8_PANEL ? slice->n - done : INT8_PANEL;
+        const int8_t *rows = loaded_rows8(scales + row, room8, room, p->loaded, slice->param, row, n);
+        int8_pack(packed, rows, place->row + row, n, place->linear->in);
+    }
+}
+
+/* A row that is not finite leaves a NaN in the place of its scale. */
+static void pack_reals(const struct packing *p, const struct slice *slice, char *rooms)
+{
+    const struct matrix_place *place = &p->matrices->places[slice->param];
     const struct linear *l = place->linear;
-    if (l == NULL)
-        return;
-    real *row = (real *)(void *)(p->rooms + (size_t)worker * p->cols * (sizeof(real) + 1));
-    int8_t *row8 = (int8_t *)(row + p->cols);
-    real *scales = p->kept + param->kept_offset;
-    for (int r = 0; r < param->rows; r++) {
-        if (l->packed8 != NULL) {
-            scales[r] = loaded_row8(row8, row, p->loaded, i, r);
-            int8_pack_row((int8_t *)(uintptr_t)l->packed8, row8, place->row + r, l->in);
-            continue;
-        }
-        loaded_row(row, p->loaded, i, r);
+    real *values = (real *)(void *)rooms, *scales = p->kept + p->params->list[slice->param].kept_offset;
+    for (int row = slice->row; row < slice->row + slice->n; row++) {
+        loaded_row(values, p->loaded, slice->param, row);
         if (p->in_panels)
-            linear_pack_row((real *)(uintptr_t)l->packed, row, place->row + r, l->in);
+            linear_pack_row((real *)(uintptr_t)l->packed, values, place->row + row, l->in);
         else
-            memcpy((real *)(uintptr_t)l->w + (size_t)(place->row + r) * (size_t)l->in, row,
+            memcpy((real *)(uintptr_t)l->w + (size_t)(place->row + row) * (size_t)l->in, values,
                    sizeof(real) * (size_t)l->in);
         real sum = 0;
         for (int j = 0; j < l->in; j++)
-            sum += row[j] - row[j]; /* 0, or NaN */
-        scales[r] = sum;
+            sum += values[j] - values[j]; /* 0, or NaN */
+        scales[row] = sum;
     }
-    loaded_forget(p->loaded, i);
+}
+
+static size_t room_size(const struct packing *p)
+{
+    return p->cols * (sizeof(real) + INT8_PANEL);
+}
+
+static void pack_slice(void *arg, int i, int worker)
+{
+    const struct packing *p = arg;
+    const struct slice *slice = &p->slices[i];
+    char *rooms = p->rooms + (size_t)worker * room_size(p);
+    if (loaded_is_int8(p->loaded))
+        pack_rows8(p, slice, rooms);
+    else
+        pack_reals(p, slice, rooms);
+    loaded_forget(p->loaded, slice->param, slice->row, slice->n);
+}
+
+/* Counts the slices, and fills them in if they are there. */
+static void cut_slices(struct packing *p)
+{
+    p->n_slices = 0;
+    for (int i = 0; i < p->params->n; i++) {
+        int rows = p->matrices->places[i].linear != NULL ? p->params->list[i].rows : 0;
+        for (int row = 0; row < rows; row += SLICE_ROWS, p->n_slices++) {
+            int n = rows - row < SLICE_ROWS ? rows - row : SLICE_ROWS;
+            if (p->slices != NULL)
+                p->slices[p->n_slices] = (struct slice){ .param = i, .row = row, .n = n };
+        }
+    }
+}
+
+static enum tfm_status pack_all(struct packing *p, struct pool *pool, struct tfm_error *err)
+{
+    cut_slices(p);
+    p->slices = mem_alloc((size_t)p->n_slices * sizeof(*p->slices), err);
+    p->rooms = mem_alloc((size_t)pool_threads(pool) * room_size(p), err);
+    if (p->slices == NULL || p->rooms == NULL)
+        return TFM_ENOMEM;
+    cut_slices(p);
+    pool_run(pool, p->n_slices, pack_slice, p);
+    return TFM_OK;
 }
 
 enum tfm_status matrices_pack(struct matrices *matrices, struct net *net, const struct params *params,
@@ -106,18 +174,19 @@ enum tfm_status matrices_pack(struct matrices *matrices, struct net *net, const 
     *matrices = (struct matrices){ 0 };
     net_each(net, add_linear, &p);
     p.cols = (p.cols + 15) / 16 * 16;
-    size_t rooms = (size_t)pool_threads(pool) * p.cols * (sizeof(real) + 1);
     matrices->places = mem_alloc((size_t)params->n * sizeof(*matrices->places), err);
-    matrices->packed = matrices->places != NULL ? mem_alloc(matrices->size, err) : NULL;
-    p.rooms = matrices->packed != NULL ? mem_alloc(rooms, err) : NULL;
-    if (p.rooms == NULL)
+    matrices->packed = matrices->places != NULL ? mem_alloc_unset(matrices->size, err) : NULL;
+    if (matrices->packed == NULL)
         return TFM_ENOMEM;
-    for (int i = 0; i < p.n; i++)
+    for (int i = 0; i < p.n; i++) {
         place_linear(&p, i);
-    pool_run(pool, params->n, pack_param, &p);
+        zero_rest(&p, i);
+    }
+    enum tfm_status status = pack_all(&p, pool, err);
+    mem_free(p.slices);
     mem_free(p.rooms);
     net_share(net);
-    return TFM_OK;
+    return status;
 }
 
 void matrices_release(struct matrices *matrices)

@@ -1,8 +1,8 @@
 /*
  * model.c: opens a model folder. config.json comes first, since it says what all else must be; then the
- * weights (inflated side by side, and packed for translation) and the vocabularies are read at the same
- * time, because SentencePiece takes about as long to build its tables as the weights take to inflate.
- * Matrices are held once, as they are multiplied by.
+ * vocabularies, the weights (inflated side by side, and packed for translation) and the shortlist are read at
+ * the same time, because SentencePiece takes as long to build its tables as all else together. Matrices are
+ * held once, as they are multiplied by.
  */
 #include "model/model.h"
 
@@ -98,7 +98,7 @@ static enum tfm_status pack_weights(struct tfm_model *model, const struct loaded
                        "the model as fp32",
                        model->folder);
     if (model->gemm == TFM_GEMM_BLAS)
-        gemm_single_thread();
+        TRY(gemm_open(1, err));
     TRY(matrices_pack(&model->matrices, &model->net, &model->params, loaded, model->kept, model->gemm == TFM_GEMM_OWN, pool,
                       err));
     model->broken = find_broken(&model->params, model->kept);
@@ -171,15 +171,44 @@ static enum tfm_status open_vocabularies(struct tfm_model *model, struct str *pa
     return check_vocabulary(model->target, config->vocab_size, "vocab_size", config, path->data, err);
 }
 
+/* ---- shortlist ---- */
+
+/* Before there are vocabularies to compare it with: check_shortlist does that. */
+static enum tfm_status open_shortlist(struct tfm_model *model, struct str *path, struct tfm_error *err)
+{
+    bool is_there;
+    TRY(find_file(path, &is_there, model->folder, SHORTLIST_FILE, err));
+    if (!is_there)
+        return TFM_OK;
+    return shortlist_read_sized(&model->shortlist, path->data, model->config.source_vocab_size,
+                                model->config.vocab_size, err);
+}
+
+static enum tfm_status check_shortlist(const struct tfm_model *model, struct tfm_error *err)
+{
+    struct str path = { 0 };
+    if (model->shortlist == NULL)
+        return TFM_OK;
+    enum tfm_status status = path_join(&path, model->folder, SHORTLIST_FILE, err);
+    if (status == TFM_OK)
+        status = shortlist_check(model->shortlist, path.data, model->source, model->target, err);
+    str_release(&path);
+    return status;
+}
+
 /* ---- the whole ---- */
 
-struct opening { /* what two threads do at the same time */
+enum {
+    N_PARTS = 3
+};
+
+struct opening { /* what threads do at the same time */
     struct tfm_model *model;
     struct part {
         enum tfm_status (*open)(struct tfm_model *model, struct str *path, struct tfm_error *err);
         enum tfm_status status;
         struct tfm_error err;
-    } parts[2];
+    } parts[N_PARTS];
 };
 
 static void open_task(void *arg, int i, int worker)
@@ -192,14 +221,17 @@ static void open_task(void *arg, int i, int worker)
     str_release(&path);
 }
 
-static enum tfm_status open_parts(struct tfm_model *model, struct tfm_error *err)
+static enum tfm_status open_parts(struct tfm_model *model, bool with_shortlist, struct tfm_error *err)
 {
-    struct opening opening = { model, { { .open = open_weights }, { .open = open_vocabularies } } };
+    int n = with_shortlist ? N_PARTS : N_PARTS - 1;
+    struct opening opening = {
+        model, { { .open = open_vocabularies }, { .open = open_weights }, { .open = open_shortlist } }
+    };
     struct pool *pool;
-    TRY(pool_new(&pool, 2, err));
-    pool_run(pool, 2, open_task, &opening);
+    TRY(pool_new(&pool, pool_cores() > 2 ? n : 2, err));
+    pool_run(pool, n, open_task, &opening);
     pool_free(pool);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < n; i++) {
         if (opening.parts[i].status != TFM_OK) {
             if (err != NULL)
                 *err = opening.parts[i].err;
@@ -209,7 +241,8 @@ static enum tfm_status open_parts(struct tfm_model *model, struct tfm_error *err
     return TFM_OK;
 }
 
-static enum tfm_status open_folder(struct tfm_model *model, const char *folder, struct tfm_error *err)
+static enum tfm_status open_folder(struct tfm_model *model, const char *folder, bool with_shortlist,
+                                   struct tfm_error *err)
 {
     model->folder = mem_strdup(folder, err);
     if (model->folder == NULL)
@@ -219,7 +252,8 @@ static enum tfm_status open_folder(struct tfm_model *model, const char *folder, 
     model->kern = kern_for(tier);
     TRY(model_read_config(&model->config, &model->training, folder, err));
     TRY(params_list(&model->params, &model->config, err));
-    return open_parts(model, err);
+    TRY(open_parts(model, with_shortlist, err));
+    return check_shortlist(model, err);
 }
 
 /* The tables of learned positions in n rows. */
@@ -270,7 +304,7 @@ enum tfm_status tfm_model_open_with(struct tfm_model **model, const char *folder
         return TFM_ENOMEM;
     m->precision = options->precision;
     m->gemm = options->gemm;
-    enum tfm_status status = open_folder(m, folder, err);
+    enum tfm_status status = open_folder(m, folder, options->shortlist, err);
     if (status == TFM_OK && options->max_positions > 0)
         status = resize_positions(m, options->max_positions, err);
     if (status != TFM_OK) {
@@ -300,6 +334,7 @@ void tfm_model_free(struct tfm_model *model)
         spm_free(model->target);
     spm_free(model->source);
     json_decref(model->training);
+    shortlist_free(model->shortlist);
     params_release(&model->params);
     matrices_release(&model->matrices);
     mem_free(model->resized);

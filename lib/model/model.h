@@ -8,6 +8,7 @@
 #include "model/matrices.h"
 #include "model/net.h"
 #include "model/safetensors.h"
+#include "model/shortlist.h"
 #include "text/spm.h"
 
 /* The files of a folder. There is one vocabulary or there are two; compressed weights go before plain ones. */
@@ -34,8 +35,14 @@ struct tfm_model {
     real *resized;               /* learned positions of both sides, when opened with other numbers of them */
     struct net net;              /* packed */
     struct spm *source, *target; /* the same object when there is one vocabulary */
+    struct shortlist *shortlist; /* its own, or NULL: there is none, or it was not asked for */
     const struct kern *kern;
     json_t *training;          /* provenance from config.json, or NULL */
+};
+
+struct tfm_calibration {
+    int n;
+    real *input_scales; /* [n] by parameters of the model; 0: of what is no factor */
 };
 
 /* tfm_model_open and tfm_model_free (tfm.h) are in model.c; the kernels are those of cpu_current. */

@@ -19,7 +19,7 @@ enum param_init {
 };
 
 struct param {
-    char name[64];
+    char name[80];
     int rows, cols;     /* a vector has rows 1 */
     bool is_vector;
     size_t offset;      /* reals from the start of the block */
@@ -39,6 +39,7 @@ struct params {
     int n;
     size_t size; /* reals in a block */
     size_t kept_size;
+    real *input_scales; /* [n] where they are wanted: of what a matrix in int8 multiplies, if it was measured, or 0 */
 };
 
 /* Pointers into a block; those a configuration has no tensor for are NULL. A layer of the encoder has no

@@ -7,12 +7,10 @@
  */
 #include "model/safetensors.h"
 
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -65,53 +63,29 @@ struct stored { /* a tensor as the file has it */
     enum tensor_type type;
     size_t begin, end; /* bytes of the data */
     size_t scales;     /* where those of an I8 begin */
+    size_t input_scale; /* behind where that of an I8 begins; 0: it has none */
+    bool has_lowest;    /* an I8 holds -128 */
 };
 
 struct reading {
     const char *path;
     const struct params *params;
-    char *file;
+    char *inflated; /* the file's bytes, or NULL where it is mapped */
+    const char *file;
     size_t size;
-    bool is_mapped;
     const char *data; /* behind the header */
     size_t data_size;
-    struct stored *stored; /* [params->n], and then their scales, where there are some */
+    struct stored *stored; /* [params->n], and then their scales and those of their inputs, where there are some */
     int n_stored;
-    struct param *scales; /* [params->n] as parameters */
+    struct param *scales; /* [2 params->n] as parameters: those of rows, then those of inputs */
     real *block;          /* into which is read */
 };
 
-static enum tfm_status map_file(struct reading *r, struct tfm_error *err)
-{
-    int fd = open(r->path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return err_io(err, "cannot open %s", r->path);
-    enum tfm_status status = TFM_OK;
-    struct stat info;
-    if (fstat(fd, &info) != 0) {
-        status = err_io(err, "cannot read %s", r->path);
-    } else if (!S_ISREG(info.st_mode)) {
-        status = err_set(err, TFM_EIO, "%s is not a regular file", r->path);
-    } else if (info.st_size > 0) { /* nothing can be mapped of an empty file */
-        void *map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (map == MAP_FAILED) {
-            status = err_io(err, "cannot map %s", r->path);
-        } else {
-            r->file = map;
-            r->size = (size_t)info.st_size;
-            r->is_mapped = true;
-        }
-    }
-    close(fd);
-    return status;
-}
-
 static void reading_release(struct reading *r)
 {
-    if (r->is_mapped)
-        munmap(r->file, r->size);
-    else
-        mem_free(r->file);
+    if (r->inflated == NULL)
+        file_unmap(r->file, r->size);
+    mem_free(r->inflated);
     mem_free(r->stored);
     mem_free(r->scales);
 }
@@ -170,7 +144,7 @@ static enum tfm_status refuse_shape(const json_t *shape, const struct param *par
 
 static bool is_scale(const struct param *param, const struct reading *r)
 {
-    return param >= r->scales && param < r->scales + r->params->n;
+    return param >= r->scales && param < r->scales + 2 * r->params->n;
 }
 
 static enum tfm_status read_type(enum tensor_type *type, const json_t *entry, const struct param *param,
@@ -221,34 +195,39 @@ static enum tfm_status read_entry(struct stored *stored, const json_t *entry, co
 static const struct param *find_entry(const struct reading *r, const char *name)
 {
     const struct param *param = params_find(r->params, name);
-    for (int i = 0; i < r->params->n && param == NULL; i++) {
-        if (r->params->list[i].quantisable && strcmp(r->scales[i].name, name) == 0)
+    for (int i = 0; i < 2 * r->params->n && param == NULL; i++) {
+        if (r->params->list[i % r->params->n].quantisable && strcmp(r->scales[i].name, name) == 0)
             param = &r->scales[i];
     }
     return param;
 }
 
-/* A matrix in I8 has its scales, and no other has some. */
+/* A matrix in I8 has its scales and can have one for its inputs, and no other has some. */
 static enum tfm_status pair_scales(struct reading *r, struct tfm_error *err)
 {
     int n = r->params->n;
     r->n_stored = n;
-    for (int i = 0; i < n; i++) {
-        struct stored *tensor = &r->stored[i], *scales = &r->stored[n + i];
+    for (int i = 0; i < 2 * n; i++) {
+        bool is_input = i >= n;
+        struct stored *tensor = &r->stored[i % n], *scales = &r->stored[n + i];
         if (tensor->param == NULL)
             return err_set(err, TFM_EFORMAT,
                            "%s: tensor %s of the model that config.json describes is missing", r->path,
-                           r->params->list[i].name);
+                           r->params->list[i % n].name);
         bool is_int8 = tensor->type == TENSOR_I8;
-        if (is_int8 && scales->param == NULL)
+        if (is_int8 && !is_input && scales->param == NULL)
             return err_set(err, TFM_EFORMAT, "%s: tensor %s of I8 has no scales: %s is missing", r->path,
                            tensor->param->name, r->scales[i].name);
         if (!is_int8 && scales->param != NULL)
             return err_set(err, TFM_EFORMAT, "%s: there is a tensor %s, but %s has the dtype %s, expected I8",
                            r->path, scales->param->name, tensor->param->name, types[tensor->type].name);
-        tensor->scales = scales->begin;
-        if (is_int8)
-            r->stored[r->n_stored++] = *scales; /* not beyond this one: they close up */
+        if (scales->param == NULL)
+            continue;
+        if (is_input)
+            tensor->input_scale = scales->end;
+        else
+            tensor->scales = scales->begin;
+        r->stored[r->n_stored++] = *scales; /* not beyond this one: they close up */
     }
     return TFM_OK;
 }
@@ -275,20 +254,31 @@ static enum tfm_status read_entries(struct reading *r, json_t *root, struct tfm_
     return pair_scales(r, err);
 }
 
-/* Scales are numbers from 0 on, and whole numbers stay within +-127. */
-static enum tfm_status check_int8(const struct reading *r, struct tfm_error *err)
+static void find_lowest(void *arg, int i, int worker)
 {
+    (void)worker;
+    const struct reading *r = arg;
+    struct stored *s = &r->stored[i];
+    s->has_lowest = s->type == TENSOR_I8 && memchr(r->data + s->begin, 0x80, s->end - s->begin) != NULL;
+}
+
+/* Scales are numbers from 0 on, and whole numbers stay within +-127. */
+static enum tfm_status check_int8(struct reading *r, struct pool *pool, struct tfm_error *err)
+{
+    pool_run(pool, r->n_stored, find_lowest, r);
     for (int i = 0; i < r->n_stored; i++) {
         const struct stored *s = &r->stored[i];
-        if (s->type == TENSOR_I8 && memchr(r->data + s->begin, 0x80, s->end - s->begin) != NULL)
+        if (s->has_lowest)
             return err_set(err, TFM_EFORMAT, "%s: tensor %s holds -128, expected numbers from -127 to 127",
                            r->path, s->param->name);
         for (int row = 0; is_scale(s->param, r) && row < s->param->cols; row++) {
             float scale;
             memcpy(&scale, r->data + s->begin + (size_t)row * sizeof(scale), sizeof(scale));
-            if (!(scale >= 0 && isfinite(scale)))
-                return err_set(err, TFM_EFORMAT, "%s: tensor %s holds %g, expected finite numbers from 0 on",
-                               r->path, s->param->name, (double)scale);
+            bool is_input = s->param - r->scales >= r->params->n;
+            if (!(is_input ? scale > 0 : scale >= 0) || !isfinite(scale))
+                return err_set(err, TFM_EFORMAT, "%s: tensor %s holds %g, expected %s", r->path, s->param->name,
+                               (double)scale,
+                               is_input ? "a finite number above 0" : "finite numbers from 0 on");
         }
     }
     return TFM_OK;
@@ -301,7 +291,7 @@ static int compare_begin(const void *a, const void *b)
 }
 
 /* The tensors cover the data, each byte once. */
-static enum tfm_status check_layout(struct reading *r, struct tfm_error *err)
+static enum tfm_status check_layout(struct reading *r, struct pool *pool, struct tfm_error *err)
 {
     qsort(r->stored, (size_t)r->n_stored, sizeof(*r->stored), compare_begin);
     size_t at = 0;
@@ -318,7 +308,7 @@ static enum tfm_status check_layout(struct reading *r, struct tfm_error *err)
     if (at != r->data_size)
         return err_set(err, TFM_EFORMAT, "%s: %zu bytes at the end belong to no tensor", r->path,
                        r->data_size - at);
-    return check_int8(r, err);
+    return check_int8(r, pool, err);
 }
 
 /* Brings the file into memory and proves all that it says. reading_release it, also on failure. */
@@ -327,25 +317,30 @@ static enum tfm_status reading_init(struct reading *r, const char *path, const s
 {
     *r = (struct reading){ .path = path, .params = params };
     if (is_gzip(path))
-        TRY(gzip_read(path, LENGTH_SIZE + MAX_HEADER + params->size * sizeof(float), &r->file, &r->size, pool,
-                      err));
+        TRY(gzip_read(path, LENGTH_SIZE + MAX_HEADER + params->size * sizeof(float), &r->inflated, &r->size,
+                      pool, err));
     else
-        TRY(map_file(r, err));
-    r->stored = mem_alloc(2 * (size_t)params->n * sizeof(*r->stored), err);
-    r->scales = r->stored != NULL ? mem_alloc((size_t)params->n * sizeof(*r->scales), err) : NULL;
+        TRY(file_map(&r->file, &r->size, path, err));
+    if (r->inflated != NULL)
+        r->file = r->inflated;
+    r->stored = mem_alloc(3 * (size_t)params->n * sizeof(*r->stored), err);
+    r->scales = r->stored != NULL ? mem_alloc(2 * (size_t)params->n * sizeof(*r->scales), err) : NULL;
     if (r->scales == NULL)
         return TFM_ENOMEM;
-    for (int i = 0; i < params->n; i++) {
+    for (int i = 0; i < 2 * params->n; i++) {
         struct param *scales = &r->scales[i];
-        *scales = (struct param){ .rows = 1, .cols = params->list[i].rows, .is_vector = true };
-        snprintf(scales->name, sizeof(scales->name), "%.57s" SAFETENSORS_SCALE, params->list[i].name);
+        const struct param *param = &params->list[i % params->n];
+        bool is_input = i >= params->n;
+        *scales = (struct param){ .rows = 1, .cols = is_input ? 1 : param->rows, .is_vector = true };
+        snprintf(scales->name, sizeof(scales->name), "%.60s%s", param->name,
+                 is_input ? SAFETENSORS_INPUT_SCALE : SAFETENSORS_SCALE);
     }
     json_t *root = NULL;
     enum tfm_status status = read_header(&root, r, err);
     if (status == TFM_OK)
         status = read_entries(r, root, err);
     json_decref(root);
-    return status == TFM_OK ? check_layout(r, err) : status;
+    return status == TFM_OK ? check_layout(r, pool, err) : status;
 }
 
 /* n values from a place in the file, at any address: copied before they are looked at. */
@@ -375,6 +370,14 @@ static void read_scaled(real *y, const char *x, const char *scale, size_t n)
         y[j] = times * (real)q[j];
 }
 
+static real input_scale(const struct reading *r, const struct stored *s)
+{
+    real scale = 0;
+    if (s->input_scale > 0)
+        read_floats(&scale, r->data + s->input_scale - sizeof(float), TENSOR_F32, 1);
+    return scale;
+}
+
 /* A tensor as reals. */
 static void read_reals(const struct reading *r, const struct stored *s, real *y)
 {
@@ -393,8 +396,11 @@ static void read_task(void *arg, int i, int worker)
     (void)worker;
     const struct reading *r = arg;
     const struct stored *s = &r->stored[i];
-    if (!is_scale(s->param, r)) /* scales are read with their matrices */
-        read_reals(r, s, r->block + s->param->offset);
+    if (is_scale(s->param, r)) /* they are read with their matrices */
+        return;
+    read_reals(r, s, r->block + s->param->offset);
+    if (r->params->input_scales != NULL)
+        r->params->input_scales[s->param - r->params->list] = input_scale(r, s);
 }
 
 /* I8 where any tensor is, else F32 where any is. */
@@ -509,6 +515,11 @@ real *loaded_take_kept(const struct loaded *loaded)
     return loaded->kept;
 }
 
+real loaded_input_scale(const struct loaded *loaded, int i)
+{
+    return input_scale(&loaded->reading, loaded->tensors[i]);
+}
+
 void loaded_row(real *values, const struct loaded *loaded, int i, int row)
 {
     const struct reading *r = &loaded->reading;
@@ -521,28 +532,31 @@ void loaded_row(real *values, const struct loaded *loaded, int i, int row)
         read_floats(values, x, s->type, cols);
 }
 
-real loaded_row8(int8_t *values, real *room, const struct loaded *loaded, int i, int row)
+const int8_t *loaded_rows8(real *scales, int8_t *room8, real *room, const struct loaded *loaded, int i, int row, int n)
 {
     const struct reading *r = &loaded->reading;
     const struct stored *s = loaded->tensors[i];
     size_t cols = (size_t)s->param->cols;
-    if (s->type != TENSOR_I8) {
-        loaded_row(room, loaded, i, row);
-        return int8_quantise_row(values, room, s->param->cols);
+    if (s->type == TENSOR_I8) {
+        read_floats(scales, r->data + s->scales + (size_t)row * sizeof(float), TENSOR_F32, (size_t)n);
+        return (const int8_t *)r->data + s->begin + (size_t)row * cols;
     }
-    real scale;
-    read_floats(&scale, r->data + s->scales + (size_t)row * sizeof(float), TENSOR_F32, 1);
-    memcpy(values, r->data + s->begin + (size_t)row * cols, cols);
-    return scale;
+    for (int k = 0; k < n; k++) {
+        loaded_row(room, loaded, i, row + k);
+        scales[k] = int8_quantise_row(room8 + (size_t)k * cols, room, s->param->cols);
+    }
+    return room8;
 }
 
-void loaded_forget(const struct loaded *loaded, int i)
+void loaded_forget(const struct loaded *loaded, int i, int row, int n)
 {
     const struct reading *r = &loaded->reading;
     const struct stored *s = loaded->tensors[i];
+    size_t size = (size_t)s->param->cols * types[s->type].size;
+    const char *begin = r->data + s->begin + (size_t)row * size;
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t from = ((uintptr_t)(r->data + s->begin) + page - 1) / page * page;
-    uintptr_t to = (uintptr_t)(r->data + s->end) / page * page;
+    uintptr_t from = ((uintptr_t)begin + page - 1) / page * page;
+    uintptr_t to = ((uintptr_t)begin + (size_t)n * size) / page * page;
     if (to > from)
         madvise((void *)from, to - from, MADV_DONTNEED);
 }

@@ -16,6 +16,9 @@ enum tensor_type {
     TENSOR_I8
 };
 #define SAFETENSORS_SCALE ".scale"
+/* It can also have a scale for its inputs that was measured beforehand (tfm_calibrate), one number. Where
+ * params->input_scales is there, these are read into it and written from it. */
+#define SAFETENSORS_INPUT_SCALE ".input_scale"
 
 const char *safetensors_type_name(enum tensor_type type); /* "F32" */
 size_t safetensors_type_size(enum tensor_type type);      /* bytes of a value */
@@ -51,11 +54,14 @@ bool loaded_is_int8(const struct loaded *loaded);
 /* The vectors, with room for the scales of matrices, at params' kept_offset: the caller frees it. */
 real *loaded_take_kept(const struct loaded *loaded);
 
-/* Row of tensor i, a matrix: as reals [cols]; or as whole numbers [cols], whose scale is returned, NaN where a weight
- * is not finite. room [cols]. */
+/* The scale that tensor i has for its inputs, or 0. */
+real loaded_input_scale(const struct loaded *loaded, int i);
+/* A row of tensor i, a matrix, as reals [cols]. */
 void loaded_row(real *values, const struct loaded *loaded, int i, int row);
-real loaded_row8(int8_t *values, real *room, const struct loaded *loaded, int i, int row);
-/* Tensor i will not be read again: its pages are given back. */
-void loaded_forget(const struct loaded *loaded, int i);
+/* n rows as whole numbers [n, cols], which lie in the file or else in room8 [n, cols], and their scales, NaN where a
+ * weight is not finite. room [cols]. */
+const int8_t *loaded_rows8(real *scales, int8_t *room8, real *room, const struct loaded *loaded, int i, int row, int n);
+/* These rows will not be read again: their pages are given back. */
+void loaded_forget(const struct loaded *loaded, int i, int row, int n);
 
 #endif

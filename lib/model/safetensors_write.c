@@ -1,6 +1,6 @@
 /*
  * safetensors_write.c: a block of parameters to a safetensors file. As I8 each quantisable matrix becomes
- * NAME in whole numbers and NAME.scale, a scale for each row (num/int8.h); vectors stay F32, and stand with
+ * NAME in whole numbers and NAME.scale, a scale for each row (num/int8.h), and perhaps NAME.input_scale; vectors stay F32, and stand with
  * the scales in front of the whole numbers, so that all are aligned.
  */
 #include <math.h>
@@ -24,7 +24,8 @@ struct writing {
     const real *block;
     enum tensor_type type;
     char *data;
-    size_t *at, *scales_at; /* [params->n] bytes of data in front of a tensor and of its scales */
+    size_t *at, *scales_at; /* [params->n] bytes of data in front of a tensor and of its scales, which that of its
+                               inputs follows */
 };
 
 static bool is_gzip(const char *path)
@@ -49,6 +50,12 @@ static enum tfm_status add_entry(struct str *header, const char *name, const cha
                       begin + count * safetensors_type_size(type));
 }
 
+/* 0: there is none to be written. */
+static float input_scale(const struct writing *w, int i)
+{
+    return w->params->input_scales != NULL ? (float)w->params->input_scales[i] : 0;
+}
+
 /* Entries of one pass: first all that is not I8, then what is. */
 static enum tfm_status add_entries(struct str *header, struct writing *w, bool is_int8_pass, size_t *size,
                                    struct tfm_error *err)
@@ -65,6 +72,10 @@ static enum tfm_status add_entries(struct str *header, struct writing *w, bool i
             w->scales_at[i] = *size;
             TRY(add_entry(header, param->name, SAFETENSORS_SCALE, TENSOR_F32, 0, param->rows, *size, err));
             *size += (size_t)param->rows * safetensors_type_size(TENSOR_F32);
+            if (input_scale(w, i) == 0)
+                continue;
+            TRY(add_entry(header, param->name, SAFETENSORS_INPUT_SCALE, TENSOR_F32, 0, 1, *size, err));
+            *size += safetensors_type_size(TENSOR_F32);
         }
     }
     return TFM_OK;
@@ -98,6 +109,9 @@ static void write_rows(const struct writing *w, int i)
         float scale = (float)int8_quantise_row(q, x, param->cols);
         memcpy(scales, &scale, sizeof(scale));
     }
+    float scale = input_scale(w, i);
+    if (scale > 0)
+        memcpy(scales, &scale, sizeof(scale));
 }
 
 static void write_task(void *arg, int i, int worker)

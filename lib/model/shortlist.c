@@ -122,7 +122,7 @@ static enum tfm_status damaged(const struct reader *r, const char *what, struct 
 }
 
 /* A number from `least` to `most`. */
-static enum tfm_status get_number(struct reader *r, int *value, int least, int most, struct tfm_error *err)
+static inline enum tfm_status get_number(struct reader *r, int *value, int least, int most, struct tfm_error *err)
 {
     uint64_t number = 0;
     for (int shift = 0;; shift += 7) {
@@ -141,8 +141,7 @@ static enum tfm_status get_number(struct reader *r, int *value, int least, int m
     return TFM_OK;
 }
 
-static enum tfm_status check_header(struct reader *r, const struct shortlist *s, uint64_t fingerprint,
-                                    struct tfm_error *err)
+static enum tfm_status read_header(struct reader *r, struct shortlist *s, struct tfm_error *err)
 {
     size_t size = (size_t)(r->end - r->at);
     if (size < HEADER_SIZE || memcmp(r->at, MAGIC, 8) != 0)
@@ -158,24 +157,28 @@ static enum tfm_status check_header(struct reader *r, const struct shortlist *s,
             err, TFM_EFORMAT,
             "%s: the shortlist is for vocabularies of %u and %u pieces, those of the model have %d and %d",
             r->path, source, target, s->n_source, s->n_target);
-    if (get_fixed(r, 8) != fingerprint)
-        return err_set(
-            err, TFM_EFORMAT,
-            "%s: the shortlist was made for a model with other vocabularies: make one with tfm shortlist",
-            r->path);
+    s->fingerprint = get_fixed(r, 8);
     return TFM_OK;
 }
 
-/* Room for an id of each byte, which is more than there can be. */
+/* Each number ends with a byte below 128. */
+static size_t count_numbers(const struct reader *r)
+{
+    size_t n = 0;
+    for (const unsigned char *at = r->at; at < r->end; at++)
+        n += *at < 128;
+    return n;
+}
+
 static enum tfm_status read_lists(struct shortlist *s, struct reader *r, struct tfm_error *err)
 {
     s->start = mem_alloc(((size_t)s->n_source + 2) * sizeof(*s->start), err);
-    s->ids = mem_alloc((size_t)(r->end - r->at + 1) * sizeof(*s->ids), err);
+    s->ids = mem_alloc_unset((count_numbers(r) + 1) * sizeof(*s->ids), err);
     if (s->start == NULL || s->ids == NULL)
         return TFM_ENOMEM;
     size_t n = 0;
     for (int list = 0; list <= s->n_source; list++) {
-        int length, step, id = -1;
+        int length = 0, step = 0, id = -1;
         TRY(get_number(r, &length, 0, s->n_target, err));
         for (int i = 0; i < length; i++) {
             TRY(get_number(r, &step, 1, s->n_target - 1 - id, err));
@@ -188,8 +191,30 @@ static enum tfm_status read_lists(struct shortlist *s, struct reader *r, struct 
     return r->at == r->end ? TFM_OK : damaged(r, "something follows its lists", err);
 }
 
+enum tfm_status shortlist_check(const struct shortlist *s, const char *path, const struct spm *source,
+                                const struct spm *target, struct tfm_error *err)
+{
+    if (s->fingerprint == fingerprint_of(source, target))
+        return TFM_OK;
+    return err_set(err, TFM_EFORMAT,
+                   "%s: the shortlist was made for a model with other vocabularies: make one with tfm shortlist",
+                   path);
+}
+
 enum tfm_status shortlist_read(struct shortlist **shortlist, const char *path, const struct spm *source,
                                const struct spm *target, struct tfm_error *err)
+{
+    TRY(shortlist_read_sized(shortlist, path, spm_size(source), spm_size(target), err));
+    enum tfm_status status = shortlist_check(*shortlist, path, source, target, err);
+    if (status != TFM_OK) {
+        shortlist_free(*shortlist);
+        *shortlist = NULL;
+    }
+    return status;
+}
+
+enum tfm_status shortlist_read_sized(struct shortlist **shortlist, const char *path, int n_source, int n_target,
+                                     struct tfm_error *err)
 {
     char *data;
     size_t size;
@@ -199,8 +224,8 @@ enum tfm_status shortlist_read(struct shortlist **shortlist, const char *path, c
     struct shortlist *s = mem_alloc(sizeof(*s), err);
     enum tfm_status status = s != NULL ? TFM_OK : TFM_ENOMEM;
     if (status == TFM_OK) {
-        *s = (struct shortlist){ .n_source = spm_size(source), .n_target = spm_size(target) };
-        status = check_header(&r, s, fingerprint_of(source, target), err);
+        *s = (struct shortlist){ .n_source = n_source, .n_target = n_target };
+        status = read_header(&r, s, err);
     }
     if (status == TFM_OK)
         status = read_lists(s, &r, err);

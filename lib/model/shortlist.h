@@ -22,11 +22,17 @@ struct shortlist {
     size_t *start;          /* [n_source + 2]: list i is ids[start[i]] .. ids[start[i + 1] - 1] */
     int *ids;    /* each list ascending; list 0: the frequent ones, list 1 + e: of source piece e */
     int longest; /* pieces of the longest list but the first */
+    uint64_t fingerprint; /* of the vocabularies, as the file has it */
 };
 
 /* What was made for other vocabularies is refused. */
 enum tfm_status shortlist_read(struct shortlist **shortlist, const char *path, const struct spm *source,
                                const struct spm *target, struct tfm_error *err);
+/* The same in two steps, the first of which needs no more than the numbers of pieces. */
+enum tfm_status shortlist_read_sized(struct shortlist **shortlist, const char *path, int n_source, int n_target,
+                                     struct tfm_error *err);
+enum tfm_status shortlist_check(const struct shortlist *shortlist, const char *path, const struct spm *source,
+                                const struct spm *target, struct tfm_error *err);
 enum tfm_status shortlist_write(const struct shortlist *shortlist, const char *path, const struct spm *source,
                                 const struct spm *target, struct tfm_error *err);
 void shortlist_free(struct shortlist *shortlist);

@@ -6,6 +6,7 @@
 #include "nn/linear.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "num/gemm.h"
@@ -13,10 +14,30 @@
 
 #define BLOCK8 64 /* rows quantised at a time: they stay in the second cache while all panels pass by */
 
+static void note_extents(struct extents *extents, const real *x, const struct linear *l, int n)
+{
+    struct extent *e = extents->list;
+    while (e < extents->list + extents->n && e->scales != l->scales)
+        e++;
+    if (e == extents->list + extents->n)
+        return;
+    for (; n > 0; n--, x += l->in) {
+        double most = 0;
+        for (int j = 0; j < l->in; j++)
+            most = fmax(most, fabs((double)x[j]));
+        e->rows++;
+        e->sum += most;
+        e->squares += most * most;
+        e->most = fmax(e->most, most);
+    }
+}
+
 /* Quantised block by block: what is known of a row is found in that row. */
 static void forward8(real *y, const real *x, const struct linear *l, enum kern_act act, int n,
                      const struct run *run)
 {
+    if (run->extents)
+        note_extents(run->extents, x, l, n);
     size_t mark = arena_mark(run->arena);
     int block = n < BLOCK8 ? n : BLOCK8;
     int8_t *q = ARENA_TAKE(run->arena, int8_t, (size_t)block * int8_stride(l->in));

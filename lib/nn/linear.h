@@ -18,6 +18,16 @@ struct linear {
     real in_scale;         /* int8: the scale of x, known beforehand; 0: max|x| / 127, row by row */
 };
 
+/* How far what linears in int8 multiply reaches, for a calibration: max|x| of each row. A linear is named by where
+ * its scales lie. */
+struct extents {
+    int n;
+    struct extent {
+        const real *scales;
+        double rows, sum, squares, most;
+    } *list;
+};
+
 typedef void linear_visit(struct linear *l, void *arg);
 
 /* y [n, out] = x [n, in] w^T + b */

@@ -15,6 +15,7 @@
 #include "tfm.h"
 
 struct head_losses; /* nn/head_loss.h */
+struct extents;     /* nn/linear.h */
 
 struct run {
     struct arena *arena;
@@ -25,6 +26,7 @@ struct run {
     enum tfm_gemm gemm;        /* who multiplies by weights that are plain rows */
     struct profile *profile;   /* NULL: nobody takes the time */
     struct head_losses *heads; /* losses on single heads; NULL: none */
+    struct extents *extents;   /* gets those of what is multiplied in int8; NULL: nobody asks */
     uint64_t seed;             /* of this update's dropout: rng_key(seed, update, 0, 0) */
 };
 

@@ -28,25 +28,58 @@ real int8_quantise_row(int8_t *q, const real *w, int in)
     return (real)scale;
 }
 
-void int8_pack_row(int8_t *packed, const int8_t *q, int row, int in)
+/* -128 * the sum of a row. Eight numbers at a time, as they are with 128 added: in 16 bits those of 64 groups of two
+ * have room. */
+static int32_t start_of(const int8_t *q, int in)
 {
-    int8_t *panel = packed + (size_t)(row / INT8_PANEL) * int8_panel_size(in);
-    size_t lane = (size_t)(row % INT8_PANEL);
-    int32_t sum = 0;
-    for (int j = 0; j < in; j++)
+    const uint64_t flip = 0x8080808080808080, even = 0x00ff00ff00ff00ff;
+    int64_t sum = -128 * (int64_t)(in / 8 * 8);
+    int j = 0;
+    while (j + 8 <= in) {
+        uint64_t sums = 0;
+        for (int end = j + 512; j + 8 <= in && j < end; j += 8) {
+            uint64_t eight;
+            memcpy(&eight, q + j, sizeof(eight));
+            eight ^= flip;
+            sums += (eight & even) + (eight >> 8 & even);
+        }
+        for (; sums != 0; sums >>= 16)
+            sum += (int64_t)(sums & 0xffff);
+    }
+    for (; j < in; j++)
         sum += q[j];
-    sum *= -128;
-    memcpy(panel + lane * sizeof(sum), &sum, sizeof(sum));
-    int8_t *cell = panel + INT8_CELL + lane * INT8_GROUP;
-    for (; in >= INT8_GROUP; in -= INT8_GROUP, q += INT8_GROUP, cell += INT8_CELL)
-        memcpy(cell, q, INT8_GROUP);
-    memcpy(cell, q, (size_t)in);
+    return (int32_t)(-128 * sum);
 }
 
-void int8_pack(int8_t *packed, const int8_t *q, int out, int in)
+/* Rows of one panel, from lane `lane` on. */
+static inline __attribute__((always_inline)) void pack_lanes(int8_t *panel, const int8_t *q, int lane, int n, int in)
 {
-    for (int row = 0; row < out; row++)
-        int8_pack_row(packed, q + (size_t)row * (size_t)in, row, in);
+    int8_t *cell = panel + (size_t)lane * INT8_GROUP;
+    for (int r = 0; r < n; r++) {
+        int32_t start = start_of(q + (size_t)r * (size_t)in, in);
+        memcpy(cell + (size_t)r * INT8_GROUP, &start, sizeof(start));
+    }
+    int j = 0;
+    for (; j + INT8_GROUP <= in; j += INT8_GROUP) {
+        cell += INT8_CELL;
+        for (int r = 0; r < n; r++)
+            memcpy(cell + (size_t)r * INT8_GROUP, q + (size_t)r * (size_t)in + j, INT8_GROUP);
+    }
+    for (int r = 0; r < n && j < in; r++)
+        memcpy(cell + INT8_CELL + (size_t)r * INT8_GROUP, q + (size_t)r * (size_t)in + j, (size_t)(in - j));
+}
+
+void int8_pack(int8_t *packed, const int8_t *q, int row, int n, int in)
+{
+    for (int here; n > 0; n -= here, row += here, q += (size_t)here * (size_t)in) {
+        int lane = row % INT8_PANEL;
+        here = n < INT8_PANEL - lane ? n : INT8_PANEL - lane;
+        int8_t *panel = packed + (size_t)(row / INT8_PANEL) * int8_panel_size(in);
+        if (here == INT8_PANEL)
+            pack_lanes(panel, q, 0, INT8_PANEL, in);
+        else
+            pack_lanes(panel, q, lane, here, in);
+    }
 }
 
 void int8_row(real *x, const int8_t *packed, real scale, int row, int in)

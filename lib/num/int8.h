@@ -40,9 +40,9 @@ static inline size_t int8_packed_size(int out, int in)
  * zero (below 1e-30); NaN, and zeros in q, where a weight is not finite. */
 real int8_quantise_row(int8_t *q, const real *w, int in);
 
-/* Puts row number `row` of a matrix, q [in], where it belongs in packed, which was zeroed; or all rows. */
-void int8_pack_row(int8_t *packed, const int8_t *q, int row, int in);
-void int8_pack(int8_t *packed, const int8_t *q, int out, int in);
+/* Puts n rows of a matrix, q [n, in], from number `row` on, where they belong in packed, whose other bytes stay: those
+ * behind the last row and the last column are zeros already. */
+void int8_pack(int8_t *packed, const int8_t *q, int row, int n, int in);
 
 /* One row, back: x [in] = scale * q. */
 void int8_row(real *x, const int8_t *packed, real scale, int row, int in);

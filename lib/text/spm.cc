@@ -36,8 +36,13 @@ struct spm {
     sentencepiece::SentencePieceProcessor processor;
     int size, eos, unk;
     bool is_bpe;
-    std::vector<float> scores; /* of each piece */
-    std::vector<bool> is_text;
+    std::string text; /* of all pieces, each with a NUL behind it */
+    struct piece {
+        size_t at; /* in text */
+        float score;
+        bool is_text;
+    };
+    std::vector<piece> pieces;
 };
 
 namespace {
@@ -58,6 +63,7 @@ constexpr size_t MAX_TRAIN_LINE = 16384;
 constexpr char TRAIN_THREADS[] = "4";
 
 constexpr uint64_t TYPE_BPE = 2; /* of TrainerSpec.ModelType */
+constexpr uint64_t PIECE_NORMAL = 1, PIECE_USER_DEFINED = 4; /* of ModelProto.SentencePiece.Type */
 
 void silence_log()
 {
@@ -330,54 +336,69 @@ uint64_t take_varint(std::string_view *proto)
     return value;
 }
 
-/* The last value of a field of a protocol buffer: a number, or the bytes of a nested one in *nested. */
-uint64_t find_field(std::string_view proto, uint64_t field, std::string_view *nested)
+/* Calls f(field, value, bytes) for each field of a protocol buffer: the value of a varint, the bytes of all else. */
+template <class F> void for_fields(std::string_view proto, F f)
 {
-    uint64_t found = 0;
     while (!proto.empty()) {
-        uint64_t tag = take_varint(&proto), value = 0;
-        size_t skip = (tag & 7) == 1 ? 8 : (tag & 7) == 5 ? 4 : 0;
-        if ((tag & 7) == 0 || (tag & 7) == 2)
+        uint64_t tag = take_varint(&proto), type = tag & 7, value = 0;
+        size_t size = type == 1 ? 8 : type == 5 ? 4 : 0;
+        if (type == 0 || type == 2)
             value = take_varint(&proto);
-        if ((tag & 7) == 2)
-            skip = value < proto.size() ? (size_t)value : proto.size();
-        if (tag >> 3 == field) {
-            found = value;
-            if (nested != nullptr)
-                *nested = proto.substr(0, skip);
-        }
-        proto.remove_prefix(skip < proto.size() ? skip : proto.size());
+        if (type == 2)
+            size = value < proto.size() ? (size_t)value : proto.size();
+        size = std::min(size, proto.size());
+        f(tag >> 3, value, proto.substr(0, size));
+        proto.remove_prefix(size);
     }
-    return found;
 }
 
-/* trainer_spec.model_type in sentencepiece_model.proto, which the processor keeps to itself. */
-uint64_t model_type(std::string_view proto)
+/* What the processor tells of single pieces, too, but many times as slowly: sentencepiece_model.proto. */
+void read_piece(struct spm *spm, std::string_view proto)
 {
-    std::string_view trainer_spec;
-    find_field(proto, 2, &trainer_spec);
-    return find_field(trainer_spec, 3, nullptr);
+    spm::piece piece = { spm->text.size(), 0, true };
+    std::string_view text;
+    for_fields(proto, [&](uint64_t field, uint64_t value, std::string_view bytes) {
+        if (field == 1)
+            text = bytes;
+        else if (field == 2 && bytes.size() == sizeof(piece.score))
+            std::memcpy(&piece.score, bytes.data(), sizeof(piece.score));
+        else if (field == 3)
+            piece.is_text = value == PIECE_NORMAL || value == PIECE_USER_DEFINED;
+    });
+    spm->text.append(text).push_back('\0');
+    spm->pieces.push_back(piece);
+}
+
+void read_proto(struct spm *spm, std::string_view proto)
+{
+    spm->text.reserve(proto.size());
+    for_fields(proto, [&](uint64_t field, uint64_t, std::string_view bytes) {
+        if (field == 1)
+            read_piece(spm, bytes);
+        else if (field == 2) /* trainer_spec, with its model_type */
+            for_fields(bytes, [&](uint64_t inner, uint64_t value, std::string_view) {
+                if (inner == 3)
+                    spm->is_bpe = value == TYPE_BPE;
+            });
+    });
 }
 
 enum tfm_status load(struct spm *spm, const char *path, const char *data, size_t size, struct tfm_error *err)
 {
-    sentencepiece::util::Status status = spm->processor.LoadFromSerializedProto(std::string_view(data, size));
-    if (!status.ok()) {
-        std::string reason = reason_of(status);
+    std::string_view proto(data, size);
+    sentencepiece::util::Status status = spm->processor.LoadFromSerializedProto(proto);
+    std::string reason = status.ok() ? "" : reason_of(status);
+    if (status.ok()) {
+        read_proto(spm, proto);
+        spm->size = spm->processor.GetPieceSize();
+        spm->eos = spm->processor.eos_id();
+        spm->unk = spm->processor.unk_id();
+    }
+    if (!status.ok() || spm->pieces.size() != (size_t)spm->size)
         return err_set(err, TFM_EFORMAT,
                        "%s is no SentencePiece model%s%s%s: a file is needed that SentencePiece has trained "
                        "(.spm or .model)",
                        path, reason.empty() ? "" : " (", reason.c_str(), reason.empty() ? "" : ")");
-    }
-    spm->size = spm->processor.GetPieceSize();
-    spm->eos = spm->processor.eos_id();
-    spm->unk = spm->processor.unk_id();
-    spm->is_bpe = model_type(std::string_view(data, size)) == TYPE_BPE;
-    const auto &p = spm->processor;
-    for (int id = 0; id < spm->size; id++) {
-        spm->scores.push_back(p.GetScore(id));
-        spm->is_text.push_back(!p.IsUnknown(id) && !p.IsControl(id) && !p.IsByte(id) && !p.IsUnused(id));
-    }
     return TFM_OK;
 }
 
@@ -472,7 +493,7 @@ int spm_unk(const struct spm *spm)
 const char *spm_piece(const struct spm *spm, int id)
 {
     assert(id >= 0 && id < spm->size);
-    return spm->processor.IdToPiece(id).c_str();
+    return spm->text.c_str() + spm->pieces[(size_t)id].at;
 }
 
 bool spm_is_word_start(const struct spm *spm, int id)
@@ -482,7 +503,7 @@ bool spm_is_word_start(const struct spm *spm, int id)
 
 bool spm_is_text(const struct spm *spm, int id)
 {
-    return spm->is_text[(size_t)id];
+    return spm->pieces[(size_t)id].is_text;
 }
 
 int spm_piece_id(const struct spm *spm, const char *piece, size_t len)
@@ -493,7 +514,7 @@ int spm_piece_id(const struct spm *spm, const char *piece, size_t len)
 
 float spm_score(const struct spm *spm, int id)
 {
-    return spm->scores[(size_t)id];
+    return spm->pieces[(size_t)id].score;
 }
 
 bool spm_is_bpe(const struct spm *spm)

@@ -160,6 +160,11 @@ static enum tfm_status read_first(struct conversion *c, struct tfm_error *err)
     TRY(model_read_config(&c->config, &c->training, c->inputs[0].model, err));
     TRY(convert_input_read_vocabularies(&c->vocabularies, &c->inputs[0], err));
     TRY(params_list(&c->params, &c->config, err));
+    if (c->options->calibration != NULL && c->options->calibration->n != c->params.n)
+        return err_set(err, TFM_EINVAL, "%s is not the model that was calibrated", c->options->inputs[0]);
+    c->params.input_scales = mem_alloc((size_t)c->params.n * sizeof(*c->params.input_scales), err);
+    if (c->params.input_scales == NULL)
+        return TFM_ENOMEM;
     return pool_new(&c->pool, pool_cores(), err);
 }
 
@@ -189,6 +194,9 @@ static enum tfm_status read_all(struct conversion *c, struct str *path, struct t
 {
     size_t size = c->params.size;
     TRY(read_weights(c, &c->inputs[0], path, err));
+    if (c->options->calibration != NULL)
+        memcpy(c->params.input_scales, c->options->calibration->input_scales,
+               (size_t)c->params.n * sizeof(*c->params.input_scales));
     if (c->n == 1)
         return TFM_OK;
     c->sum = mem_alloc(size * sizeof(*c->sum), err);
@@ -202,6 +210,7 @@ static enum tfm_status read_all(struct conversion *c, struct str *path, struct t
     }
     for (size_t j = 0; j < size; j++)
         c->block[j] = (real)(c->sum[j] / (double)c->n);
+    memset(c->params.input_scales, 0, (size_t)c->params.n * sizeof(*c->params.input_scales)); /* they were of others */
     return TFM_OK;
 }
 
@@ -354,6 +363,7 @@ static void conversion_release(struct conversion *c)
     mem_free(c->inputs);
     convert_input_release_vocabularies(&c->vocabularies);
     json_decref(c->training);
+    mem_free(c->params.input_scales);
     params_release(&c->params);
     mem_free(c->block);
     mem_free(c->sum);

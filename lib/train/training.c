@@ -245,7 +245,7 @@ static const char *products_name(const struct training *t)
 {
     switch (t->options.gemm) {
     case TFM_GEMM_BLAS:
-        return gemm_kernels();
+        return gemm_kernels(); /* OpenBLAS tells them apart */
     case TFM_GEMM_BF16X3:
         return "tiles of bf16, three for one";
     case TFM_GEMM_BF16:
@@ -258,10 +258,8 @@ static const char *products_name(const struct training *t)
 /* That such products are to be had here. */
 static enum tfm_status check_gemm(const struct training *t, enum cpu_tier tier, struct tfm_error *err)
 {
-    if (t->options.gemm == TFM_GEMM_BLAS) {
-        gemm_single_thread();
-        return gemm_check_room(t->options.threads, err);
-    }
+    if (t->options.gemm == TFM_GEMM_BLAS)
+        return gemm_open(t->options.threads, err);
     if (t->options.gemm != TFM_GEMM_OWN && t->kern->product_bf16 == NULL)
         return err_set(err, TFM_EINVAL,
                        "--gemm bf16x3 and bf16 need a processor with AMX, whose tier is \"amx\"; this one's is \"%s\": "

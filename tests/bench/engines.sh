@@ -138,14 +138,10 @@ echo "tfm $($pin "$python" "$here/latency.py" 100 "$work/student.src" "$tfm" tra
 run_bergamot student int8 1 1 >"$work/err"
 echo "bergamot $(sed 's/.*"lat_p50_ms": \([0-9.]*\), "lat_p95_ms": \([0-9.]*\).*/\1 \2/' "$work/bergamot.json")"
 
-echo "# seconds until the first line can be translated, student: weights in gzip, and plain"
+echo "# ms of a start (start.c), student: weights in gzip, and plain"
 [ -d "$models/student-plain" ] || "$tfm" convert --plain --precision int8 "$models/student-fp32" "$models/student-plain"
 cp "$models/student-fp32/shortlist.gz" "$models/student-plain/"
-for form in int8 plain; do
-    for run in 1 2 3; do
-        "$tfm" translate -m "$models/student-$form" --stats </dev/null 2>&1 | sed -n "s/.*ready after \\([0-9.]*\\) s.*/$form \\1/p"
-    done
-done
+TFM_BUILD=$build sh "$here/start.sh" "$models/student-int8" "$models/student-plain" | sed "s|^$models/||"
 
 tier=$("$tfm" translate --verbose -m "$models/student-int8" </dev/null 2>&1 | sed 's/.*, \([a-z0-9]*\) kernels/\1/')
 echo "# 10^9 operations/s of one thread, $tier: the most of int8 instructions, and of fp32 products of any size; and what whole"

@@ -189,7 +189,7 @@ static void bench_shape(enum cpu_tier tier, int in, int out)
         exit(1);
     for (int r = 0; r < out; r++)
         scales[r] = int8_quantise_row(w8 + (size_t)r * (size_t)in, w + (size_t)r * (size_t)in, in);
-    int8_pack(packed8, w8, out, in);
+    int8_pack(packed8, w8, 0, out, in);
     linear_pack(packed, w, out, in);
     struct work k = { tier, kern_for(tier), 0, in, out, packed8, packed };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -209,7 +209,11 @@ static void bench_shape(enum cpu_tier tier, int in, int out)
 
 int main(int argc, char **argv)
 {
-    gemm_single_thread();
+    struct tfm_error err;
+    if (gemm_open(1, &err) != TFM_OK) {
+        fprintf(stderr, "%s\n", err.message);
+        return 1;
+    }
     for (int i = 0; i < MAX_ROWS * MAX_IN; i++)
         x[i] = (real)rng_normal((uint64_t)i);
     for (int i = 0; i < MAX_OUT * MAX_IN; i++)

@@ -147,6 +147,32 @@ run 0 "one text from standard input" convert --precision fp32 --valid-sets - "$d
     <"$dir/own.en"
 has "from 16 bits to 32 nothing is lost" "$dir/out" '^words changed   0 of '
 
+# ---- calibrated ----
+
+run 0 "calibrated" convert --precision int8 --calibrate "$dir/own.en" --valid-sets "$dir/own.en" "$dir/own8.de" models/en-de \
+    "$dir/calibrated"
+comparison >"$dir/table"
+check "it is near" awk '{ exit !($3 > 50 && $4 > 50) }' "$dir/table"
+check "a matrix has a scale for its inputs" grep -aq '"model.decoder.layers.0.fc1.weight.input_scale":{"dtype":"F32","shape":\[1\]' \
+    <<END
+$(gzip -dc "$dir/calibrated/weights.safetensors.gz" | head -c 60000 | tr -d '\000')
+END
+"$tfm" translate -m "$dir/calibrated" "$dir/own.en" >"$dir/calibrated.de"
+"$tfm" translate -m "$dir/calibrated" --cpu ref --mini-batch 1 "$dir/own.en" | cmp -s - "$dir/calibrated.de"
+result $? "the same text by the reference kernels, line by line"
+run 0 "calibrated on standard input, in its own place" convert -f --precision int8 --calibrate - "$dir/calibrated" \
+    "$dir/calibrated" <"$dir/own.en"
+wrong "calibrated without int8" "option --calibrate is for --precision int8, which is missing" \
+    convert --precision fp32 --calibrate "$dir/own.en" models/en-de "$dir/no"
+wrong "calibrated mean" "option --calibrate goes with one model IN" \
+    convert --average --precision int8 --calibrate "$dir/own.en" "$m" "$dir/f32" "$dir/no"
+wrong "two texts from standard input" "found standard input for --calibrate and for --valid-sets" \
+    convert --precision int8 --calibrate - --valid-sets "$dir/own.en" - "$m" "$dir/no"
+: >"$dir/blank"
+run 1 "calibrated on nothing" convert --precision int8 --calibrate "$dir/blank" "$m" "$dir/no"
+has "is told" "$dir/err" "blank has no lines; expected some to translate"
+is "and nothing is left" "$(find "$dir" -maxdepth 1 -name 'no*')" ""
+
 # ---- checkpoints ----
 
 run 0 "a checkpoint" convert "$c/best-ce" "$dir/best"

@@ -27,7 +27,7 @@ static int wrong_rows(int out, int in)
 {
     int wrong = 0;
     memset(packed, 0, sizeof(packed));
-    int8_pack(packed, weights, out, in);
+    int8_pack(packed, weights, 0, out, in);
     for (int n = 1; n <= MAX_ROWS; n++) {
         kern_ref.quantise(q, q_scales, x, n, in, 0);
         for (int form = 0; form < 2; form++) {

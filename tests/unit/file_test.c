@@ -114,6 +114,30 @@ static int write_beyond_limit(const char *path)
     return status == TFM_EIO && strstr(err.message, "/limited: File too large") != NULL ? 42 : 1;
 }
 
+static void test_map(void)
+{
+    const char *data;
+    size_t size;
+    put(check_path("mapped"), "some text");
+    CHECK_INT(file_map(&data, &size, check_path("mapped"), &err), TFM_OK, "a file is mapped");
+    CHECK(size == 9 && memcmp(data, "some text", 9) == 0, "  with its bytes");
+    unlink(check_path("mapped"));
+    CHECK(data[8] == 't', "  which stay when its name is gone");
+    file_unmap(data, size);
+    put(check_path("mapped"), "");
+    CHECK(file_map(&data, &size, check_path("mapped"), &err) == TFM_OK && data == NULL && size == 0,
+          "of an empty file there is nothing");
+    file_unmap(data, size);
+    CHECK(mkfifo(check_path("pipe"), 0600) == 0 &&
+              file_map(&data, &size, check_path("pipe"), &err) == TFM_EIO && data == NULL,
+          "a pipe is refused rather than waited for");
+    CHECK(strstr(err.message, "/pipe is not a regular file") != NULL, "  and named");
+    CHECK_INT(file_map(&data, &size, "/nowhere/x", &err), TFM_EIO, "a missing file");
+    CHECK_STR(err.message, "cannot open /nowhere/x: No such file or directory", "  is named");
+    unlink(check_path("pipe"));
+    unlink(check_path("mapped"));
+}
+
 static void test_refusals(void)
 {
     CHECK_STR(content("/nowhere/x"), "cannot open /nowhere/x: No such file or directory", "a missing file");
@@ -232,6 +256,7 @@ static void test_join(void)
 int main(void)
 {
     test_read_and_write();
+    test_map();
     test_refusals();
     test_make_and_remove();
     test_rename();

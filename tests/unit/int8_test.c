@@ -72,7 +72,7 @@ static void product_init(struct product *p, int n, int out, int in, enum fill x_
     }
     p->q = take((size_t)n * int8_stride(in));
     p->packed = take(int8_packed_size(out, in));
-    int8_pack(p->packed, p->w, out, in);
+    int8_pack(p->packed, p->w, 0, out, in);
     p->scales = noise((size_t)out, 3);
     p->bias = noise((size_t)out, 4);
     p->y = take(n_y * sizeof(real));
@@ -176,7 +176,7 @@ static bool quantises_as(const struct kern *k, const real *x, int d, real fixed,
         unit[j * d + j] = 1;
         one[j] = 1;
     }
-    int8_pack(packed, unit, d, d);
+    int8_pack(packed, unit, 0, d, d);
     k->quantise(q, &found_scale, x, 1, d, fixed);
     exact = 1;
     k->linear8(y, q, &exact, packed, one, NULL, 1, d, d, ACT_NONE);
@@ -246,6 +246,53 @@ static void check_weights(void)
     CHECK(isnan(int8_quantise_row(q, odd, 3)) && q[0] == 0, "a weight that is not finite has none");
 }
 
+/* ---- packing ---- */
+
+/* The layout of int8.h, number by number. */
+static bool is_packed(const int8_t *packed, const int8_t *q, int out, int in)
+{
+    bool same = true;
+    for (int row = 0; row < (out + 15) / 16 * 16; row++) {
+        const int8_t *panel = packed + (size_t)(row / 16) * int8_panel_size(in);
+        int32_t start, sum = 0;
+        for (int j = 0; j < (in + 3) / 4 * 4; j++) {
+            int8_t expected = row < out && j < in ? q[row * in + j] : 0;
+            same &= panel[64 + j / 4 * 64 + row % 16 * 4 + j % 4] == expected;
+            sum += expected;
+        }
+        memcpy(&start, panel + row % 16 * 4, sizeof(start));
+        same &= start == -128 * sum;
+    }
+    return same;
+}
+
+static void check_packing(void)
+{
+    static const int sizes[][2] = { { 1, 1 }, { 15, 7 }, { 16, 8 }, { 17, 9 }, { 40, 512 }, { 33, 1539 } };
+    for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++) {
+        int out = sizes[s][0], in = sizes[s][1];
+        size_t n = (size_t)out * (size_t)in, size = int8_packed_size(out, in);
+        bool whole = true, pieces = true;
+        for (int fill = 0; fill < N_FILLS; fill++) {
+            int8_t *q = take(n), *packed = take(size), *again = take(size);
+            for (size_t i = 0; i < n; i++)
+                q[i] = filled((enum fill)fill, 9, i);
+            int8_pack(packed, q, 0, out, in);
+            whole &= is_packed(packed, q, out, in);
+            for (int row = 0, step = 1; row < out; row += step, step = step % 19 + 3) {
+                int rows = out - row < step ? out - row : step;
+                int8_pack(again, q + (size_t)row * (size_t)in, row, rows, in);
+            }
+            pieces &= memcmp(packed, again, size) == 0;
+            mem_free(q);
+            mem_free(packed);
+            mem_free(again);
+        }
+        CHECK(whole, "%d rows of %d: packed as it is written down", out, in);
+        CHECK(pieces, "  and rows that are packed bit by bit give the same");
+    }
+}
+
 /* ---- linear ---- */
 
 static void check_linear(struct arena *arena, bool is_int8)
@@ -265,7 +312,7 @@ static void check_linear(struct arena *arena, bool is_int8)
     for (int o = 0; o < OUT; o++)
         scales[o] = int8_quantise_row(q + o * IN, w + o * IN, IN);
     linear_pack(packed, w, OUT, IN);
-    int8_pack(packed8, q, OUT, IN);
+    int8_pack(packed8, q, 0, OUT, IN);
     struct linear l = { .out = OUT, .in = IN, .b = b }, chosen;
     if (is_int8) {
         l.packed8 = packed8;
@@ -327,6 +374,7 @@ int main(void)
         check_quantise((enum cpu_tier)tier);
     }
     check_weights();
+    check_packing();
     struct arena arena;
     struct tfm_error err;
     if (CHECK(arena_init(&arena, (size_t)1 << 26, &err) == TFM_OK, "arena")) {

@@ -29,6 +29,10 @@ static void test_alloc(void)
         memset(block, 0xff, size);
         mem_free(block);
     }
+    char *large = mem_alloc_unset((size_t)5 << 20, &err);
+    CHECK(large != NULL && (uintptr_t)large % 64 == 0, "a block that is not zeroed is aligned, too");
+    memset(large, 0xff, (size_t)5 << 20);
+    mem_free(large);
     mem_free(NULL);
     for (size_t less = 0; less < 130; less += 43) {
         CHECK(mem_alloc(SIZE_MAX - less, &err) == NULL, "the address space less %zu bytes is refused", less);

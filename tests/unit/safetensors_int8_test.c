@@ -63,19 +63,24 @@ static bool same_vectors(const struct loaded *loaded, const struct param *p, con
 static bool same_rows8(const struct loaded *loaded, const struct params *params, const int8_t *values,
                        const real *kept)
 {
-    static int8_t row[512];
-    static real room[512];
+    enum {
+        MOST = 5 /* rows at a time */
+    };
+    static int8_t room8[MOST * 512];
+    static real room[512], scales[MOST];
     bool same = true;
     for (int i = 0; i < params->n; i++) {
         const struct param *p = &params->list[i];
         if (!p->quantisable)
             same &= same_vectors(loaded, p, kept + p->kept_offset);
-        for (int r = 0; p->quantisable && r < p->rows; r++) {
+        for (int r = 0, n; p->quantisable && r < p->rows; r += n) {
             size_t cols = (size_t)p->cols;
-            same &= loaded_row8(row, room, loaded, i, r) == kept[p->kept_offset + (size_t)r] &&
-                    memcmp(row, values + p->offset + (size_t)r * cols, cols) == 0;
+            n = p->rows - r < MOST ? p->rows - r : MOST;
+            const int8_t *rows = loaded_rows8(scales, room8, room, loaded, i, r, n);
+            same &= memcmp(rows, values + p->offset + (size_t)r * cols, cols * (size_t)n) == 0 &&
+                    memcmp(scales, kept + p->kept_offset + (size_t)r, (size_t)n * sizeof(real)) == 0;
+            loaded_forget(loaded, i, r, n);
         }
-        loaded_forget(loaded, i);
     }
     return same;
 }
@@ -92,8 +97,8 @@ static bool same_rows(const struct loaded *loaded, const struct params *params, 
             loaded_row(row, loaded, i, r);
             same &= memcmp(row, expected + p->offset + (size_t)r * (size_t)p->cols,
                            (size_t)p->cols * sizeof(real)) == 0;
+            loaded_forget(loaded, i, r, 1);
         }
-        loaded_forget(loaded, i);
     }
     return same;
 }
@@ -243,10 +248,72 @@ static void test_damaged(void)
           "refused: scales without whole numbers");
 }
 
+/* Reads the bytes of a file with something in the place of what was there. */
+static enum tfm_status read_patched(const struct str *file, size_t at, const void *bytes, size_t n, struct tfm_error *err)
+{
+    real x[9];
+    enum tensor_type type;
+    struct str copy = { 0 };
+    const char *path = check_path("patched.safetensors");
+    str_add(&copy, file->data, file->len, err);
+    memcpy(copy.data + at, bytes, n);
+    file_write(path, copy.data, copy.len, err);
+    str_release(&copy);
+    return safetensors_read(path, &two_params, x, &type, NULL, err);
+}
+
+/* Written, they lie behind the scales of the rows: a.scale [0, 8], a.input_scale [8, 12], b [12, 24], a [24, 30]. */
+static void test_input_scales(void)
+{
+    real block[9] = { 1, 2, 3, 4, 5, 6, 7, 8, 9 }, found[9], scales[2] = { 0.25f, 0 }, none[2] = { 0 };
+    struct params params = two_params;
+    struct loaded *loaded;
+    struct tfm_error err = { 0 };
+    enum tensor_type type;
+    const char *path = check_path("input.safetensors"), *again = check_path("input-again.safetensors");
+    params.input_scales = scales;
+    CHECK(safetensors_write(path, &params, block, TENSOR_I8, NULL, &err) == TFM_OK, "with a scale of inputs: written");
+    params.input_scales = none;
+    CHECK(safetensors_read(path, &params, found, &type, NULL, &err) == TFM_OK && none[0] == 0.25f && none[1] == 0,
+          "and read: %s", err.message);
+    CHECK(safetensors_write(again, &params, found, TENSOR_I8, NULL, &err) == TFM_OK && check_same_files(path, again),
+          "and written again, the same bytes");
+    CHECK(safetensors_load(&loaded, path, &two_params, TFM_PRECISION_KEEP, NULL, &err) == TFM_OK &&
+              loaded_input_scale(loaded, 0) == 0.25f && loaded_input_scale(loaded, 1) == 0,
+          "and loaded");
+    close_loaded(loaded);
+    CHECK(safetensors_write(again, &params, block, TENSOR_F32, NULL, &err) == TFM_OK &&
+              safetensors_read(again, &params, found, &type, NULL, &err) == TFM_OK && none[0] == 0,
+          "reals have none");
+
+    struct str file = { 0 };
+    char *data;
+    size_t size;
+    file_read(path, &data, &size, &err);
+    str_add(&file, data, size, &err);
+    static const float bad[] = { 0, -1, (float)NAN, (float)INFINITY };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        CHECK(read_patched(&file, size - 30 + 8, &bad[i], sizeof(float), &err) == TFM_EFORMAT &&
+                  strstr(err.message, "tensor a.input_scale holds") != NULL &&
+                  strstr(err.message, "expected a finite number above 0") != NULL,
+              "refused: %s", err.message);
+    const char *entry = strstr(data + 8, "\"a.input_scale\"");
+    size_t at = (size_t)(entry - data);
+    CHECK(read_patched(&file, at + strlen("\"a.input_scale\":{\"dtype\":\"F32\",\"shape\":["), "2", 1, &err) ==
+                  TFM_EFORMAT &&
+              strstr(err.message, "tensor a.input_scale has the shape [2], expected [1]") != NULL,
+          "refused: %s", err.message);
+    CHECK(read_patched(&file, at + 1, "b", 1, &err) == TFM_EFORMAT &&
+              strstr(err.message, "tensor b.input_scale has no place") != NULL,
+          "refused: %s", err.message);
+    mem_free(data);
+    str_release(&file);
+}
+
 static void test_not_finite(void)
 {
-    real block[9] = { 1, 2, (real)NAN, 4, 5, 6, 7, 8, 9 }, room[9];
-    int8_t row[9];
+    real block[9] = { 1, 2, (real)NAN, 4, 5, 6, 7, 8, 9 }, room[3], scales[2];
+    int8_t room8[6];
     struct loaded *loaded;
     struct tfm_error err;
     const char *path = check_path("nan.safetensors");
@@ -255,8 +322,8 @@ static void test_not_finite(void)
     CHECK(strstr(err.message, "tensor a holds") != NULL, "by name: %s", err.message);
     safetensors_write(path, &two_params, block, TENSOR_F32, NULL, &err);
     CHECK(safetensors_load(&loaded, path, &two_params, TFM_PRECISION_INT8, NULL, &err) == TFM_OK &&
-              isnan(loaded_row8(row, room, loaded, 0, 0)) && isfinite(loaded_row8(row, room, loaded, 0, 1)) &&
-              loaded_take_kept(loaded)[2] == 7,
+              loaded_rows8(scales, room8, room, loaded, 0, 0, 2) == room8 && isnan(scales[0]) &&
+              isfinite(scales[1]) && loaded_take_kept(loaded)[2] == 7,
           "and marks its row where a file of F32 has it");
     close_loaded(loaded);
 }
@@ -292,6 +359,7 @@ int main(void)
     test_round_trip(pool, ".gz");
     pool_free(pool);
     test_damaged();
+    test_input_scales();
     test_not_finite();
     test_no_memory(TFM_PRECISION_INT8);
     test_no_memory(TFM_PRECISION_FP32);

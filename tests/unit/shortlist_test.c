@@ -6,6 +6,8 @@
  */
 #include "model/shortlist.h"
 
+#include <unistd.h>
+
 #include "base/gzip.h"
 #include "decode/translator.h"
 #include "tiny_model.h"
@@ -314,6 +316,58 @@ static void test_option(const struct tfm_model *model, const struct shortlist *l
     str_release(&path);
 }
 
+/* Read with the model, it serves all translators that ask for it. */
+static void test_with_model(const struct tfm_model *model, const struct shortlist *list)
+{
+    struct tfm_error err = { 0 };
+    struct str path = { 0 };
+    struct tfm_model *other;
+    struct tfm_open_options open;
+    struct tfm_translate_options o = with(64, 1);
+    struct tfm_translator *t[2], *with_list = open_translator(model, list, model->kern, &o);
+    struct tfm_translator *without = open_translator(model, NULL, model->kern, &o);
+    tfm_open_options_init(&open);
+    open.shortlist = true;
+    must(path_join(&path, model->folder, SHORTLIST_FILE, &err), &err);
+    must(shortlist_write(list, path.data, model->source, model->target, &err), &err);
+    must(tfm_model_open_with(&other, model->folder, &open, &err), &err);
+    unlink(path.data);
+    must(tfm_translator_new(&t[0], other, &o, &err), &err);
+    o.shortlist = "off";
+    must(tfm_translator_new(&t[1], other, &o, &err), &err);
+    CHECK_INT(differences(translate(t[0], lines, N_LINES), translate(with_list, lines, N_LINES), N_LINES), 0,
+              "a list that was read with the model is used");
+    CHECK_INT(differences(translate(t[1], lines, N_LINES), translate(without, lines, N_LINES), N_LINES), 0,
+              "  but where it is off");
+    tfm_translator_free(t[0]);
+    tfm_translator_free(t[1]);
+    tfm_translator_free(with_list);
+    tfm_translator_free(without);
+    tfm_model_free(other);
+    must(tfm_model_open_with(&other, model->folder, &open, &err), &err);
+    CHECK(other->shortlist == NULL, "where there is none, none is read");
+    tfm_model_free(other);
+
+    char *data;
+    size_t size;
+    must(shortlist_write(list, path.data, model->source, model->target, &err), &err);
+    must(gzip_read(path.data, (size_t)1 << 20, &data, &size, NULL, &err), &err);
+    data[20]++; /* the fingerprint */
+    must(gzip_write(path.data, data, size, 0, NULL, &err), &err);
+    CHECK(tfm_model_open_with(&other, model->folder, &open, &err) == TFM_EFORMAT && other == NULL &&
+              strstr(err.message, "with other vocabularies") != NULL,
+          "one of other vocabularies is refused with the model: %s", err.message);
+    must(gzip_write(path.data, data, size / 2, 0, NULL, &err), &err);
+    CHECK(tfm_model_open_with(&other, model->folder, &open, &err) == TFM_EFORMAT && other == NULL &&
+              strstr(err.message, "ends within a list") != NULL,
+          "and a damaged one: %s", err.message);
+    CHECK_INT(tfm_model_open(&other, model->folder, &err), TFM_OK, "but where it is not asked for");
+    tfm_model_free(other);
+    unlink(path.data);
+    mem_free(data);
+    str_release(&path);
+}
+
 int main(void)
 {
     static const struct tiny_options options = {
@@ -332,6 +386,7 @@ int main(void)
     test_pieces(model, list);
     test_everything(model, everything);
     test_option(model, list);
+    test_with_model(model, list);
     for (int i = 0; i < N_LINES; i++)
         str_release(&line_texts[i]);
     shortlist_free(list);
