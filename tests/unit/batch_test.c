@@ -6,7 +6,6 @@
 #include "train/lanes.h"
 
 #include "base/mem.h"
-#include "num/gemm.h"
 #include "toy_vocab.h"
 #include "train/optimizer.h"
 
@@ -259,7 +258,6 @@ static void test_lanes(const struct corpus *corpus, const struct config *config)
 
 int main(void)
 {
-    gemm_single_thread();
     struct spm *spm = toy_vocab();
     struct corpus corpus;
     make_corpus(&corpus, spm);

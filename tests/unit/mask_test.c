@@ -8,7 +8,6 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "num/gemm.h"
 #include "toy_vocab.h"
 #include "train/lanes.h"
 
@@ -240,7 +239,6 @@ static void test_loss(const struct spm *spm)
 
 int main(void)
 {
-    gemm_single_thread();
     struct spm *spm = toy_vocab();
     make_corpus(spm);
     toy_must(arena_init(&arena, 64 << 20, &err), &err);
