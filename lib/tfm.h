@@ -170,7 +170,7 @@ struct tfm_translate_options {
                                 where it has one; "off": none. Drawing and scoring use none. Default "auto" */
     const char *glossary;    /* a file of lines source term<TAB>target term (tfm-translate(1)): where the one stands in
                                 a line, the other has to come in its translation. For these lines the beam is wider
-                                by a place for each piece of a target term. Not for scoring. Default NULL */
+                                by a place for each piece of a target term, 16 at most. Not for scoring. Default NULL */
     bool glossary_ignore_case; /* of source terms. Default false */
     int mini_batch;          /* sentences decoded together by a worker, at most. Default 64 */
     int threads;             /* workers; 0 is one a core. Default 0 */
