@@ -223,8 +223,9 @@ static int check_details(const struct translate_args *args)
     if (args->alignment == NULL && args->alignment_of != 0)
         return options_wrong(&table, "option --alignment-of is for --alignment, which is missing");
     if (args->alignment == NULL && o->alignment_layer >= 0 && !o->replace_unk && o->glossary == NULL)
-        return options_wrong(&table, "option --alignment-layer is for --alignment, --replace-unk and --glossary, found "
-                                     "none of them");
+        return options_wrong(
+            &table, "option --alignment-layer is for --alignment, --replace-unk and --glossary, found "
+                    "none of them");
     return OPTIONS_GO_ON;
 }
 

@@ -97,10 +97,11 @@ static int show_help(int argc, char **argv)
     return command != NULL ? command->run(2, help) : unknown_command(argv[2]);
 }
 
-/* OpenBLAS starts a thread for each core when it is loaded. They turn round and round for a tenth of a second, waiting
- * for work that they never get, since it is tfm's own threads that multiply, and keep the cores from those. Only the
- * environment can tell OpenBLAS not to, and only before the constructors of libraries run, when the C library has no
- * environment yet: so a variable that no library asks for lends its place, and gets it back in main(). */
+/* OpenBLAS starts a thread for each core when it is loaded. They turn round and round for a tenth of a
+ * second, waiting for work that they never get, since it is tfm's own threads that multiply, and keep the
+ * cores from those. Only the environment can tell OpenBLAS not to, and only before the constructors of
+ * libraries run, when the C library has no environment yet: so a variable that no library asks for lends
+ * its place, and gets it back in main(). */
 static char **lender, *lent;
 
 static void limit_blas(int argc, char **argv, char **environment)
@@ -122,8 +123,8 @@ static void limit_blas(int argc, char **argv, char **environment)
     }
 }
 
-__attribute__((section(".preinit_array"), used)) static void (*const before_libraries)(int, char **, char **) =
-    limit_blas;
+typedef void constructor(int argc, char **argv, char **environment);
+__attribute__((section(".preinit_array"), used)) static constructor *const before_libraries = limit_blas;
 
 /* Without this, a file opened later could take the number of a closed standard stream, and be written to as
  * such. */

@@ -186,8 +186,9 @@ void translation_report(const struct translation_job *job)
     for (int i = 0; i < profile.n_parts; i++)
         flop += profile.parts[i].flop;
     fprintf(stderr, "%s: %ld line%s, %ld word%s in %.2f s on %d thread%s: %.1f lines/s, %.1f words/s",
-            job->command, job->n_lines, job->n_lines == 1 ? "" : "s", job->n_words, job->n_words == 1 ? "" : "s",
-            profile.seconds, profile.threads, profile.threads == 1 ? "" : "s", (double)job->n_lines / seconds, (double)job->n_words / seconds);
+            job->command, job->n_lines, job->n_lines == 1 ? "" : "s", job->n_words,
+            job->n_words == 1 ? "" : "s", profile.seconds, profile.threads, profile.threads == 1 ? "" : "s",
+            (double)job->n_lines / seconds, (double)job->n_words / seconds);
     fprintf(stderr,
             ", products of %.1f GFLOP/s; ready after %.3f s; %.1f MiB at most\n%s: ", flop / seconds * 1e-9,
             job->ready, profile.memory / (1024 * 1024), job->command);

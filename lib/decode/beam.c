@@ -67,7 +67,8 @@ void beam_init(struct beam *beam, const struct beam_options *options, int start_
     beam->n_live = 1;
     if (options->terms == NULL)
         return;
-    assert(options->size > terms_places(options->terms->n_pieces) && options->terms->n_pieces <= TERMS_PIECES);
+    assert(options->size > terms_places(options->terms->n_pieces) &&
+           options->terms->n_pieces <= TERMS_PIECES);
     beam->states = ARENA_TAKE(arena, struct terms_state, options->size);
     beam->weighed = ARENA_TAKE(arena, struct beam_option,
                                (size_t)options->size * (size_t)beam_width(options->size, options->terms));
@@ -168,8 +169,9 @@ static struct beam_option *best_of(struct beam *beam, int n_options, int bank)
     return best;
 }
 
-/* How many of `room` places a bank gets; all banks alike, the last what is over. Where there are more banks than places
- * it is those that hold something, n_filled of them, and one each at least: the fullest come first. */
+/* How many of `room` places a bank gets; all banks alike, the last what is over. Where there are more
+ * banks than places it is those that hold something, n_filled of them, and one each at least: the fullest
+ * come first. */
 static int bank_share(const struct beam *beam, int bank, bool is_filled, int n_filled, int room)
 {
     int n_banks = beam->options.terms->n_pieces + 1;

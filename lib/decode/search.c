@@ -328,7 +328,8 @@ static void decode_rows(struct search *search, int n)
     }
 }
 
-/* What its terms ask of hypothesis h of a sentence (there is room for them: search_limit), and how much this hypothesis looks at the source of each. */
+/* What its terms ask of hypothesis h of a sentence (there is room for them: search_limit), and how much
+ * this hypothesis looks at the source of each. */
 static void ask_terms(struct candidate_row *row, const struct live_sentence *live, int h, struct arena *arena)
 {
     const struct beam *beam = &live->beam;
@@ -350,8 +351,8 @@ static void ask_terms(struct candidate_row *row, const struct live_sentence *liv
     row->barred = beam->states[h].is_closed ? terms->goes_on : NULL;
     row->is_unfinished = terms_missing(terms, &beam->states[h]) > 0;
     /* Where the pieces of the terms, and </s>, have just room before the limit. */
-    row->is_late =
-        row->is_unfinished && beam->limit - beam->step <= terms->n_pieces - terms_progress(&beam->states[h]) + 1;
+    row->is_late = row->is_unfinished &&
+                   beam->limit - beam->step <= terms->n_pieces - terms_progress(&beam->states[h]) + 1;
 }
 
 /* The live hypotheses as what decides their candidates, in the order of the rows: rows [n]. */

@@ -148,10 +148,11 @@ enum tfm_status translator_new_ensemble(struct tfm_translator **translator, cons
     return TFM_OK;
 }
 
-/* What is drawn is drawn from all of the model's distribution. *own is to be freed: what the model has stays its. */
+/* What is drawn is drawn from all of the model's distribution. *own is to be freed: what the model has
+ * stays its. */
 static enum tfm_status open_shortlist(const struct shortlist **shortlist, struct shortlist **own,
-                                      const struct tfm_model *model, const struct tfm_translate_options *options,
-                                      struct tfm_error *err)
+                                      const struct tfm_model *model,
+                                      const struct tfm_translate_options *options, struct tfm_error *err)
 {
     const char *name = options->shortlist;
     struct str path = { 0 };
@@ -336,7 +337,9 @@ static void translate_batch(void *arg, int i, int w)
 {
     struct tfm_translator *t = arg;
     struct worker *worker = &t->workers[w];
-    struct run run = { .arena = &worker->scratch, .kern = t->kern, .profile = worker->profile, .extents = t->extents };
+    struct run run = {
+        .arena = &worker->scratch, .kern = t->kern, .profile = worker->profile, .extents = t->extents
+    };
     struct search_options search = t->search;
     if (t->is_scoring) /* a score is the model's, of any target */
         search.shortlist = NULL;

@@ -337,8 +337,8 @@ static void test_tight(const struct tfm_model *model, const char *path)
         missing += found[i].n_terms_missing;
         most = found[i].hypotheses[0].n_pieces > most ? found[i].hypotheses[0].n_pieces : most;
     }
-    CHECK(missing == 0 && most > 10, "of translations as short as can be (%d pieces at most) %d terms are missing", most,
-          missing);
+    CHECK(missing == 0 && most > 10,
+          "of translations as short as can be (%d pieces at most) %d terms are missing", most, missing);
     tfm_translator_free(t);
 }
 
