@@ -32,7 +32,8 @@ static const struct option_spec options[] = {
     { .name = "precision", FIELD(precision), .argument = "fp32|fp16|int8",
       .standard = "that of IN; fp16 for checkpoints", .help = "bits of each weight on disk" },
     { .name = "calibrate", FIELD(calibrate), .argument = "SRC",
-      .help = "with int8, translate this file and write how far the inputs of each matrix reach, which is faster to use" },
+      .help = "with int8, translate this file and write how far the inputs of each matrix reach, which is faster "
+              "to use" },
     { .name = "valid-sets", FIELD(valid_sets), .argument = "SRC TRG",
       .help = "translate this pair of files with IN and OUT and compare the translations" },
     { .name = "plain", FIELD(options.plain), .help = "write weights.safetensors, not compressed" },
@@ -77,15 +78,18 @@ static int check_arguments(const struct convert_args *args, int n)
     if (args->precision == NULL || strcmp(args->precision, "int8") != 0)
         return options_wrong(&table, "option --calibrate is for --precision int8, which is missing");
     if (args->options.average)
-        return options_wrong(&table, "option --calibrate goes with one model IN: calibrate the mean afterwards");
+        return options_wrong(&table,
+                             "option --calibrate goes with one model IN: calibrate the mean afterwards");
     for (int i = 0; i < 2 && pair[i] != NULL; i++)
         if (strcmp(pair[i], "-") == 0 && strcmp(args->calibrate, "-") == 0)
-            return options_wrong(&table, "found standard input for --calibrate and for --valid-sets, expected one of "
-                                         "them to be a file");
+            return options_wrong(&table,
+                                 "found standard input for --calibrate and for --valid-sets, expected one of "
+                                 "them to be a file");
     return OPTIONS_GO_ON;
 }
 
-/* The model as it is tells what it multiplies: it is measured before the new one is written, perhaps in its place. */
+/* The model as it is tells what it multiplies: it is measured before the new one is written, perhaps in
+ * its place. */
 static enum tfm_status convert(const struct convert_args *args, struct tfm_error *err)
 {
     struct tfm_convert_options o = args->options;

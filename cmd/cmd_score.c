@@ -247,6 +247,9 @@ int cmd_score(int argc, char **argv)
     if (args.n_best && (args.word_scores || args.summary || args.alignment != NULL))
         return options_wrong(&table,
                              "option --n-best goes with neither --word-scores, --alignment nor --summary");
+    if (args.alignment == NULL && (args.alignment_of != 0 || args.options.alignment_layer >= 0))
+        return options_wrong(&table, "option --alignment-%s is for --alignment, which is missing",
+                             args.alignment_of != 0 ? "of" : "layer");
     if (args.alignment != NULL) {
         if (!print_parse_alignment(&args.style, args.alignment))
             return options_wrong(

@@ -211,9 +211,30 @@ static int check_glossary(const struct work *work)
     return OPTIONS_GO_ON;
 }
 
+/* What says more about an option that is missing. */
+static int check_details(const struct translate_args *args)
+{
+    const struct tfm_translate_options *o = &args->options;
+    bool draws = o->output_sampling != TFM_SAMPLING_NONE;
+    if (!draws && o->seed != 1)
+        return options_wrong(&table, "option --seed is for --output-sampling, which is missing");
+    if (!draws && o->temperature != 1)
+        return options_wrong(&table, "option --temperature is for --output-sampling, which is missing");
+    if (args->alignment == NULL && args->alignment_of != 0)
+        return options_wrong(&table, "option --alignment-of is for --alignment, which is missing");
+    if (args->alignment == NULL && o->alignment_layer >= 0 && !o->replace_unk && o->glossary == NULL)
+        return options_wrong(
+            &table, "option --alignment-layer is for --alignment, --replace-unk and --glossary, found "
+                    "none of them");
+    return OPTIONS_GO_ON;
+}
+
 static int check_arguments(const struct work *work)
 {
     const struct translate_args *args = work->args;
+    int wrong = check_details(args);
+    if (wrong != OPTIONS_GO_ON)
+        return wrong;
     if (args->output_dir == NULL && args->suffix != NULL)
         return options_wrong(&table, "option --suffix is for --output-dir, which is missing");
     if (args->output_dir != NULL && args->output != NULL)

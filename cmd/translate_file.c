@@ -119,7 +119,7 @@ static void show_progress(const struct translation_job *job, const char *path, l
     tfm_translator_profile(&profile, job->translator);
     fputs("\r\033[K", stderr); /* to the line's begin, and clear it */
     if (!is_last)
-        fprintf(stderr, "%s: %ld lines, %.1f a second", shown_path(path), number,
+        fprintf(stderr, "%s: %ld line%s, %.1f a second", shown_path(path), number, number == 1 ? "" : "s",
                 profile.seconds > 0 ? (double)job->n_lines / profile.seconds : 0);
 }
 
@@ -185,9 +185,10 @@ void translation_report(const struct translation_job *job)
     double seconds = profile.seconds > 0 ? profile.seconds : 1, flop = 0;
     for (int i = 0; i < profile.n_parts; i++)
         flop += profile.parts[i].flop;
-    fprintf(stderr, "%s: %ld lines, %ld words in %.2f s on %d thread%s: %.1f lines/s, %.1f words/s",
-            job->command, job->n_lines, job->n_words, profile.seconds, profile.threads,
-            profile.threads == 1 ? "" : "s", (double)job->n_lines / seconds, (double)job->n_words / seconds);
+    fprintf(stderr, "%s: %ld line%s, %ld word%s in %.2f s on %d thread%s: %.1f lines/s, %.1f words/s",
+            job->command, job->n_lines, job->n_lines == 1 ? "" : "s", job->n_words,
+            job->n_words == 1 ? "" : "s", profile.seconds, profile.threads, profile.threads == 1 ? "" : "s",
+            (double)job->n_lines / seconds, (double)job->n_words / seconds);
     fprintf(stderr,
             ", products of %.1f GFLOP/s; ready after %.3f s; %.1f MiB at most\n%s: ", flop / seconds * 1e-9,
             job->ready, profile.memory / (1024 * 1024), job->command);

@@ -119,8 +119,9 @@ struct tfm_open_options {
     enum tfm_gemm gemm; /* OWN or, not with int8, BLAS. Default TFM_GEMM_OWN */
     int max_positions; /* learned positions: both tables are stretched or squeezed to so many rows, linearly; 0: as
                           they are, and a line that is longer is squeezed into them. Default 0 */
-    bool shortlist;    /* read the model's own shortlist, where it has one, at the same time as all else: for translators
-                          with the shortlist "auto", each of which reads it for itself otherwise. Default false */
+    bool shortlist;    /* read the model's own shortlist, where it has one, at the same time as all else: for
+                          translators with the shortlist "auto", each of which reads it for itself otherwise.
+                          Default false */
 };
 
 TFM_API void tfm_open_options_init(struct tfm_open_options *options);
@@ -178,7 +179,8 @@ struct tfm_translate_options {
                                 where it has one; "off": none. Drawing and scoring use none. Default "auto" */
     const char *glossary;    /* a file of lines source term<TAB>target term (tfm-translate(1)): where the one stands in
                                 a line, the other has to come in its translation. For these lines the beam is wider
-                                by a place for each piece of a target term. Not for scoring. Default NULL */
+                                by a place for each piece of a target term, 16 at most. Not for scoring. Default
+                                NULL */
     bool glossary_ignore_case; /* of source terms. Default false */
     int mini_batch;          /* sentences decoded together by a worker, at most. Default 64 */
     int threads;             /* workers; 0 is one a core. Default 0 */
@@ -532,15 +534,15 @@ TFM_API enum tfm_status tfm_train(const struct tfm_train_options *options, struc
 
 /* ---- other forms of a model ---- */
 
-/* What is known of the numbers that a model's matrices multiply, from translating some text: a scale for all inputs of
- * a matrix in int8, in place of one for each that is found anew each time. */
+/* What is known of the numbers that a model's matrices multiply, from translating some text: a scale for
+ * all inputs of a matrix in int8, in place of one for each that is found anew each time. */
 struct tfm_calibration;
 
 struct tfm_calibrate_options {
     const struct tfm_model *model; /* opened with TFM_PRECISION_INT8 */
     const char *const *sources;    /* [n_lines] to translate, without line ends: some hundred usual ones */
     size_t n_lines;
-    volatile const int *stop;      /* a number stored here ends the work: TFM_ESTOPPED. May be NULL */
+    volatile const int *stop; /* a number stored here ends the work: TFM_ESTOPPED. May be NULL */
 };
 
 TFM_API enum tfm_status tfm_calibrate(struct tfm_calibration **calibration,
@@ -558,8 +560,9 @@ struct tfm_convert_options {
                                      themselves. Default false */
     enum tfm_precision precision; /* of the weights on disk. Default TFM_PRECISION_KEEP: fp32 where a model
                                      folder given has it, else int8 where one has that, else fp16 */
-    const struct tfm_calibration *calibration; /* of the one model given, to be written with it in int8; NULL: none.
-                                     A model that has one already keeps it as long as it is int8. Default NULL */
+    const struct tfm_calibration *calibration; /* of the one model given, to be written with it in int8; NULL:
+                                     none. A model that has one already keeps it as long as it is int8. Default
+                                     NULL */
     bool plain;                   /* write weights.safetensors, not compressed. Default false */
     bool force;                   /* a model in `output` is replaced, if nothing else is there. Default false */
     volatile const int *stop;     /* a number stored here ends the work, nothing written: TFM_ESTOPPED */

@@ -85,7 +85,8 @@ enum tfm_status file_read(const char *path, char **data, size_t *size, struct tf
     return status;
 }
 
-static enum tfm_status map_fd(const char **data, size_t *size, int fd, const char *path, struct tfm_error *err)
+static enum tfm_status map_fd(const char **data, size_t *size, int fd, const char *path,
+                              struct tfm_error *err)
 {
     struct stat info;
     if (fstat(fd, &info) != 0)

@@ -10,8 +10,8 @@
 /* A whole file in memory; plain bytes, not inflated, with one NUL byte behind them. mem_free it. */
 enum tfm_status file_read(const char *path, char **data, size_t *size, struct tfm_error *err);
 
-/* The bytes of a regular file as the system has them, to be read only, and never written to a block of their own;
- * NULL where there are none. Nothing else can be mapped. */
+/* The bytes of a regular file as the system has them, to be read only, and never written to a block of
+ * their own; NULL where there are none. Nothing else can be mapped. */
 enum tfm_status file_map(const char **data, size_t *size, const char *path, struct tfm_error *err);
 void file_unmap(const char *data, size_t size);
 

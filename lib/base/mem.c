@@ -1,8 +1,9 @@
 /*
  * mem.c: the only place that asks the system for heap memory. Blocks are zeroed and aligned to 64 bytes (a
  * cache line, and a whole AVX-512 register), and every request is counted, so that tests can prove that a
- * warm translator allocates nothing and can let the n-th request fail. The pages of a large block come from the
- * system when they are first touched, and that takes longer than to fill them: so huge ones are asked for.
+ * warm translator allocates nothing and can let the n-th request fail. The pages of a large block come from
+ * the system when they are first touched, and that takes longer than to fill them: so huge ones are asked
+ * for.
  */
 #include "base/mem.h"
 

@@ -1,6 +1,7 @@
 /*
- * mem.h: heap memory, 64-byte aligned, counted. Blocks are zeroed but those of mem_alloc_unset. On failure they return NULL
- * and write TFM_ENOMEM into err. mem_fail_after makes the n-th next allocation fail (tests only).
+ * mem.h: heap memory, 64-byte aligned, counted. Blocks are zeroed but those of mem_alloc_unset. On failure
+ * they return NULL and write TFM_ENOMEM into err. mem_fail_after makes the n-th next allocation fail (tests
+ * only).
  */
 #ifndef TFM_BASE_MEM_H
 #define TFM_BASE_MEM_H

@@ -67,7 +67,8 @@ void beam_init(struct beam *beam, const struct beam_options *options, int start_
     beam->n_live = 1;
     if (options->terms == NULL)
         return;
-    assert(options->size > options->terms->n_pieces);
+    assert(options->size > terms_places(options->terms->n_pieces) &&
+           options->terms->n_pieces <= TERMS_PIECES);
     beam->states = ARENA_TAKE(arena, struct terms_state, options->size);
     beam->weighed = ARENA_TAKE(arena, struct beam_option,
                                (size_t)options->size * (size_t)beam_width(options->size, options->terms));
@@ -168,16 +169,31 @@ static struct beam_option *best_of(struct beam *beam, int n_options, int bank)
     return best;
 }
 
+/* How many of `room` places a bank gets; all banks alike, the last what is over. Where there are more
+ * banks than places it is those that hold something, n_filled of them, and one each at least: the fullest
+ * come first. */
+static int bank_share(const struct beam *beam, int bank, bool is_filled, int n_filled, int room)
+{
+    int n_banks = beam->options.terms->n_pieces + 1;
+    if (n_banks > TERMS_PLACES + 1)
+        return !is_filled ? 0 : n_filled < room ? room / n_filled : 1;
+    return bank == n_banks - 1 ? room / n_banks + room % n_banks : room / n_banks;
+}
+
 /* What `choose` does, bank by bank. */
 static int choose_by_banks(struct beam *beam, const struct beam_candidate *candidates, int room)
 {
     int n_banks = beam->options.terms->n_pieces + 1, n_options = weigh(beam, candidates), n = 0;
-    for (int bank = n_banks - 1; bank >= -1; bank--) {
-        int share = bank < 0              ? room - n
-                    : bank == n_banks - 1 ? room / n_banks + room % n_banks
-                                          : room / n_banks;
+    int n_filled = 0;
+    bool is_filled[TERMS_PIECES + 1] = { false };
+    for (int i = 0; i < n_options; i++) {
+        n_filled += !is_filled[beam->weighed[i].bank];
+        is_filled[beam->weighed[i].bank] = true;
+    }
+    for (int bank = n_banks - 1; bank >= -1 && n < room; bank--) {
+        int share = bank < 0 ? room - n : bank_share(beam, bank, is_filled[bank], n_filled, room);
         struct beam_option *option;
-        for (; share > 0 && (option = best_of(beam, n_options, bank)) != NULL; share--) {
+        for (; share > 0 && n < room && (option = best_of(beam, n_options, bank)) != NULL; share--) {
             int at = n++;
             for (; at > 0 && option->rank > beam->weighed[beam->chosen[at - 1].option].rank; at--)
                 beam->chosen[at] = beam->chosen[at - 1];
@@ -267,7 +283,7 @@ void beam_step(struct beam *beam, const struct beam_candidate *candidates)
             beam->states[beam->n_live] = *state;
         beam->live[beam->n_live++] = (struct beam_hypothesis){ .node = node, .score = choice->score };
     }
-    bool is_full = terms != NULL && beam->n_ended >= beam->options.size - terms->n_pieces;
+    bool is_full = terms != NULL && beam->n_ended >= beam->options.size - terms_places(terms->n_pieces);
     if (beam->step == beam->limit)
         end_all(beam);
     else if (is_full || is_settled(beam))

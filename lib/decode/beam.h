@@ -14,10 +14,11 @@
  * With terms that the sentence has to hold, the room of a step is shared out in banks, one for each number of
  * their pieces that a hypothesis can have, so that those which go on with a term are not crowded out by those
  * which do without (dynamic beam allocation, Post and Vilar 2018). What a bank cannot use goes to the best of
- * all. The beam is wider by a place for each piece of a term, and over when only these places are left; a
- * hypothesis ends with all terms, and of those that the length limit ends the ones with most rank first. For a
- * term to come where it belongs, and not in addition to the model's own words, hypotheses rank by their score
- * plus a bias (terms.h). The scores themselves stay the model's.
+ * all. The beam is wider by a place for each piece of a term (TERMS_PLACES at most), and over when only these
+ * places are left; with more pieces the banks that hold something have a place each, those with most pieces
+ * first. A hypothesis ends with all terms, and of those that the length limit ends the ones with most rank
+ * first. For a term to come where it belongs, and not in addition to the model's own words, hypotheses rank by
+ * their score plus a bias (terms.h). The scores themselves stay the model's.
  */
 #ifndef TFM_DECODE_BEAM_H
 #define TFM_DECODE_BEAM_H
@@ -28,7 +29,7 @@
 #include "decode/terms.h"
 
 struct beam_options {
-    int size;                  /* hypotheses kept a step, >= 1, and more than terms->n_pieces */
+    int size;                  /* hypotheses kept a step, >= 1, and more than terms_places */
     int n_best;                /* wanted in the end, 1 .. size */
     double normalize;          /* >= 0 */
     int eos;                   /* </s> */

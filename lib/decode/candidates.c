@@ -187,7 +187,7 @@ void candidates_find(const struct candidate_row *row, real *logits, real sum,
         forbid(logits, row, options, config);
         if (options->draw.kind != TFM_SAMPLING_NONE)
             draw(candidates, logits, row, options, v, run);
-        else
+        else if (!row->is_late)
             take_best(candidates, row->n, logits, v);
         if (row->n_wanted > 0)
             add_wanted(candidates, wanted, row->n_wanted);

@@ -30,6 +30,7 @@ struct candidate_row {
     const int *wanted; /* [n_wanted] tokens that are candidates in any case */
     int n_wanted;
     bool is_unfinished;           /* </s> may not follow */
+    bool is_late;                 /* nor anything but what is wanted */
     const bool *barred;           /* [V] other tokens that may not; or NULL */
     int n;                        /* the best candidates asked for */
     int width;                    /* >= n + n_wanted */

@@ -63,7 +63,7 @@ static int sentence_limit(const struct search_options *options, const struct sea
 /* Terms make the beam wider. */
 static int sentence_beam(const struct search_options *options, const struct search_sentence *sentence)
 {
-    return options->beam_size + search_term_pieces(sentence);
+    return options->beam_size + terms_places(search_term_pieces(sentence));
 }
 
 /* ---- sizes ---- */
@@ -94,7 +94,7 @@ static size_t scratch_of(const struct search_options *options, const struct net 
     const struct terms most = { .n = n_terms, .n_pieces = n_terms }, *terms = n_terms > 0 ? &most : NULL;
     size_t d = (size_t)c->d_model, source = (size_t)n_pieces + 1;
     size_t limit = (size_t)search_limit(options, n_pieces, n_forced, n_terms);
-    int size = options->beam_size + n_terms;
+    int size = options->beam_size + terms_places(n_terms);
     size_t beam = (size_t)size;
     size_t cache = decoder_cache_size(net, beam * limit, beam, source);
     /* A layer takes about 15 rows of D and what it has inside for each token, and for each query the weights of one
@@ -328,7 +328,8 @@ static void decode_rows(struct search *search, int n)
     }
 }
 
-/* What its terms ask of hypothesis h of a sentence, and how much this hypothesis looks at the source of each. */
+/* What its terms ask of hypothesis h of a sentence (there is room for them: search_limit), and how much
+ * this hypothesis looks at the source of each. */
 static void ask_terms(struct candidate_row *row, const struct live_sentence *live, int h, struct arena *arena)
 {
     const struct beam *beam = &live->beam;
@@ -349,6 +350,9 @@ static void ask_terms(struct candidate_row *row, const struct live_sentence *liv
     row->wanted = wanted;
     row->barred = beam->states[h].is_closed ? terms->goes_on : NULL;
     row->is_unfinished = terms_missing(terms, &beam->states[h]) > 0;
+    /* Where the pieces of the terms, and </s>, have just room before the limit. */
+    row->is_late = row->is_unfinished &&
+                   beam->limit - beam->step <= terms->n_pieces - terms_progress(&beam->states[h]) + 1;
 }
 
 /* The live hypotheses as what decides their candidates, in the order of the rows: rows [n]. */

@@ -10,6 +10,12 @@
 #include <stdint.h>
 
 #define TERMS_PIECES 64 /* of all terms of a sentence, at most */
+#define TERMS_PLACES 16 /* by which they make its beam wider, at most */
+
+static inline int terms_places(int n_pieces)
+{
+    return n_pieces < TERMS_PLACES ? n_pieces : TERMS_PLACES;
+}
 
 struct term {
     const char *text;

@@ -148,10 +148,11 @@ enum tfm_status translator_new_ensemble(struct tfm_translator **translator, cons
     return TFM_OK;
 }
 
-/* What is drawn is drawn from all of the model's distribution. *own is to be freed: what the model has stays its. */
+/* What is drawn is drawn from all of the model's distribution. *own is to be freed: what the model has
+ * stays its. */
 static enum tfm_status open_shortlist(const struct shortlist **shortlist, struct shortlist **own,
-                                      const struct tfm_model *model, const struct tfm_translate_options *options,
-                                      struct tfm_error *err)
+                                      const struct tfm_model *model,
+                                      const struct tfm_translate_options *options, struct tfm_error *err)
 {
     const char *name = options->shortlist;
     struct str path = { 0 };

@@ -39,7 +39,8 @@ struct params {
     int n;
     size_t size; /* reals in a block */
     size_t kept_size;
-    real *input_scales; /* [n] where they are wanted: of what a matrix in int8 multiplies, if it was measured, or 0 */
+    /* [n] where they are wanted: the scale of what a matrix in int8 multiplies, if it was measured, or 0 */
+    real *input_scales;
 };
 
 /* Pointers into a block; those a configuration has no tensor for are NULL. A layer of the encoder has no

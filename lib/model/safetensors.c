@@ -75,7 +75,8 @@ struct reading {
     size_t size;
     const char *data; /* behind the header */
     size_t data_size;
-    struct stored *stored; /* [params->n], and then their scales and those of their inputs, where there are some */
+    struct stored
+        *stored; /* [params->n], and then their scales and those of their inputs, where there are some */
     int n_stored;
     struct param *scales; /* [2 params->n] as parameters: those of rows, then those of inputs */
     real *block;          /* into which is read */
@@ -276,8 +277,8 @@ static enum tfm_status check_int8(struct reading *r, struct pool *pool, struct t
             memcpy(&scale, r->data + s->begin + (size_t)row * sizeof(scale), sizeof(scale));
             bool is_input = s->param - r->scales >= r->params->n;
             if (!(is_input ? scale > 0 : scale >= 0) || !isfinite(scale))
-                return err_set(err, TFM_EFORMAT, "%s: tensor %s holds %g, expected %s", r->path, s->param->name,
-                               (double)scale,
+                return err_set(err, TFM_EFORMAT, "%s: tensor %s holds %g, expected %s", r->path,
+                               s->param->name, (double)scale,
                                is_input ? "a finite number above 0" : "finite numbers from 0 on");
         }
     }
@@ -532,7 +533,8 @@ void loaded_row(real *values, const struct loaded *loaded, int i, int row)
         read_floats(values, x, s->type, cols);
 }
 
-const int8_t *loaded_rows8(real *scales, int8_t *room8, real *room, const struct loaded *loaded, int i, int row, int n)
+const int8_t *loaded_rows8(real *scales, int8_t *room8, real *room, const struct loaded *loaded, int i,
+                           int row, int n)
 {
     const struct reading *r = &loaded->reading;
     const struct stored *s = loaded->tensors[i];

@@ -58,9 +58,10 @@ real *loaded_take_kept(const struct loaded *loaded);
 real loaded_input_scale(const struct loaded *loaded, int i);
 /* A row of tensor i, a matrix, as reals [cols]. */
 void loaded_row(real *values, const struct loaded *loaded, int i, int row);
-/* n rows as whole numbers [n, cols], which lie in the file or else in room8 [n, cols], and their scales, NaN where a
- * weight is not finite. room [cols]. */
-const int8_t *loaded_rows8(real *scales, int8_t *room8, real *room, const struct loaded *loaded, int i, int row, int n);
+/* n rows as whole numbers [n, cols], which lie in the file or else in room8 [n, cols], and their scales,
+ * NaN where a weight is not finite. room [cols]. */
+const int8_t *loaded_rows8(real *scales, int8_t *room8, real *room, const struct loaded *loaded, int i,
+                           int row, int n);
 /* These rows will not be read again: their pages are given back. */
 void loaded_forget(const struct loaded *loaded, int i, int row, int n);
 

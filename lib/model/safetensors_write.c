@@ -1,7 +1,7 @@
 /*
  * safetensors_write.c: a block of parameters to a safetensors file. As I8 each quantisable matrix becomes
- * NAME in whole numbers and NAME.scale, a scale for each row (num/int8.h), and perhaps NAME.input_scale; vectors stay F32, and stand with
- * the scales in front of the whole numbers, so that all are aligned.
+ * NAME in whole numbers and NAME.scale, a scale for each row (num/int8.h), and perhaps NAME.input_scale;
+ * vectors stay F32, and stand with the scales in front of the whole numbers, so that all are aligned.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +24,8 @@ struct writing {
     const real *block;
     enum tensor_type type;
     char *data;
-    size_t *at, *scales_at; /* [params->n] bytes of data in front of a tensor and of its scales, which that of its
+    size_t *at,
+        *scales_at; /* [params->n] bytes of data in front of a tensor and of its scales, which that of its
                                inputs follows */
 };
 

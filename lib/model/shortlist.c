@@ -122,7 +122,8 @@ static enum tfm_status damaged(const struct reader *r, const char *what, struct 
 }
 
 /* A number from `least` to `most`. */
-static inline enum tfm_status get_number(struct reader *r, int *value, int least, int most, struct tfm_error *err)
+static inline enum tfm_status get_number(struct reader *r, int *value, int least, int most,
+                                         struct tfm_error *err)
 {
     uint64_t number = 0;
     for (int shift = 0;; shift += 7) {
@@ -196,9 +197,9 @@ enum tfm_status shortlist_check(const struct shortlist *s, const char *path, con
 {
     if (s->fingerprint == fingerprint_of(source, target))
         return TFM_OK;
-    return err_set(err, TFM_EFORMAT,
-                   "%s: the shortlist was made for a model with other vocabularies: make one with tfm shortlist",
-                   path);
+    return err_set(
+        err, TFM_EFORMAT,
+        "%s: the shortlist was made for a model with other vocabularies: make one with tfm shortlist", path);
 }
 
 enum tfm_status shortlist_read(struct shortlist **shortlist, const char *path, const struct spm *source,
@@ -213,8 +214,8 @@ enum tfm_status shortlist_read(struct shortlist **shortlist, const char *path, c
     return status;
 }
 
-enum tfm_status shortlist_read_sized(struct shortlist **shortlist, const char *path, int n_source, int n_target,
-                                     struct tfm_error *err)
+enum tfm_status shortlist_read_sized(struct shortlist **shortlist, const char *path, int n_source,
+                                     int n_target, struct tfm_error *err)
 {
     char *data;
     size_t size;

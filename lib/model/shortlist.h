@@ -29,8 +29,8 @@ struct shortlist {
 enum tfm_status shortlist_read(struct shortlist **shortlist, const char *path, const struct spm *source,
                                const struct spm *target, struct tfm_error *err);
 /* The same in two steps, the first of which needs no more than the numbers of pieces. */
-enum tfm_status shortlist_read_sized(struct shortlist **shortlist, const char *path, int n_source, int n_target,
-                                     struct tfm_error *err);
+enum tfm_status shortlist_read_sized(struct shortlist **shortlist, const char *path, int n_source,
+                                     int n_target, struct tfm_error *err);
 enum tfm_status shortlist_check(const struct shortlist *shortlist, const char *path, const struct spm *source,
                                 const struct spm *target, struct tfm_error *err);
 enum tfm_status shortlist_write(const struct shortlist *shortlist, const char *path, const struct spm *source,

@@ -18,8 +18,8 @@ struct linear {
     real in_scale;         /* int8: the scale of x, known beforehand; 0: max|x| / 127, row by row */
 };
 
-/* How far what linears in int8 multiply reaches, for a calibration: max|x| of each row. A linear is named by where
- * its scales lie. */
+/* How far what linears in int8 multiply reaches, for a calibration: max|x| of each row. A linear is named
+ * by where its scales lie. */
 struct extents {
     int n;
     struct extent {

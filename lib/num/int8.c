@@ -28,8 +28,8 @@ real int8_quantise_row(int8_t *q, const real *w, int in)
     return (real)scale;
 }
 
-/* -128 * the sum of a row. Eight numbers at a time, as they are with 128 added: in 16 bits those of 64 groups of two
- * have room. */
+/* -128 times the sum of a row. Eight numbers at a time, as they are with 128 added: in 16 bits those of 64
+ * groups of two have room. */
 static int32_t start_of(const int8_t *q, int in)
 {
     const uint64_t flip = 0x8080808080808080, even = 0x00ff00ff00ff00ff;
@@ -52,7 +52,8 @@ static int32_t start_of(const int8_t *q, int in)
 }
 
 /* Rows of one panel, from lane `lane` on. */
-static inline __attribute__((always_inline)) void pack_lanes(int8_t *panel, const int8_t *q, int lane, int n, int in)
+static inline __attribute__((always_inline)) void pack_lanes(int8_t *panel, const int8_t *q, int lane, int n,
+                                                             int in)
 {
     int8_t *cell = panel + (size_t)lane * INT8_GROUP;
     for (int r = 0; r < n; r++) {

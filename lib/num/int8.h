@@ -40,8 +40,8 @@ static inline size_t int8_packed_size(int out, int in)
  * zero (below 1e-30); NaN, and zeros in q, where a weight is not finite. */
 real int8_quantise_row(int8_t *q, const real *w, int in);
 
-/* Puts n rows of a matrix, q [n, in], from number `row` on, where they belong in packed, whose other bytes stay: those
- * behind the last row and the last column are zeros already. */
+/* Puts n rows of a matrix, q [n, in], from number `row` on, where they belong in packed, whose other bytes
+ * stay: those behind the last row and the last column are zeros already. */
 void int8_pack(int8_t *packed, const int8_t *q, int row, int n, int in);
 
 /* One row, back: x [in] = scale * q. */

@@ -336,7 +336,8 @@ uint64_t take_varint(std::string_view *proto)
     return value;
 }
 
-/* Calls f(field, value, bytes) for each field of a protocol buffer: the value of a varint, the bytes of all else. */
+/* Calls f(field, value, bytes) for each field of a protocol buffer: the value of a varint, the bytes of
+ * all else. */
 template <class F> void for_fields(std::string_view proto, F f)
 {
     while (!proto.empty()) {

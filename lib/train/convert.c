@@ -210,7 +210,8 @@ static enum tfm_status read_all(struct conversion *c, struct str *path, struct t
     }
     for (size_t j = 0; j < size; j++)
         c->block[j] = (real)(c->sum[j] / (double)c->n);
-    memset(c->params.input_scales, 0, (size_t)c->params.n * sizeof(*c->params.input_scales)); /* they were of others */
+    memset(c->params.input_scales, 0,
+           (size_t)c->params.n * sizeof(*c->params.input_scales)); /* they were of others */
     return TFM_OK;
 }
 

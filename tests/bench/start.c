@@ -113,7 +113,9 @@ static double start_shortlist(const char *folder)
 static const struct {
     const char *name;
     double (*start)(const char *folder);
-} parts[] = { { "weights", start_weights }, { "vocabulary", start_vocabulary }, { "shortlist", start_shortlist } };
+} parts[] = { { "weights", start_weights },
+              { "vocabulary", start_vocabulary },
+              { "shortlist", start_shortlist } };
 
 /* In a process that has done nothing yet: memory that is taken again would be faster. */
 static double start_part(int part, const char *folder)

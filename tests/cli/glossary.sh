@@ -57,6 +57,20 @@ same "capitals are other letters" "$dir/out" "$dir/plain"
 translate --glossary "$dir/glossary" --glossary-ignore-case "$dir/capitals" >"$dir/out"
 is "unless case is ignored" "$(grep -o -w -e Köter -e Mieze🤖 "$dir/out" | sort | tr '\n' ' ')" "Köter Mieze🤖 "
 
+# More pieces than places in the beam.
+echo dog cat house tree car book table door water fire sun moon star bread milk egg fish bird |
+    tr ' ' '\n' >"$dir/nouns"
+echo Köter Mieze Heim Pflanze Karre Schmöker Tafel Pforte Nass Glut Licht Mond Punkt Laib Sahne Gelege Tier Spatz | tr ' ' '\n' >"$dir/their"
+paste "$dir/nouns" "$dir/their" >"$dir/dense"
+awk '{ printf NR == 1 ? "I see the %s" : NR == 11 ? ", and I have the %s" : ", the %s", $0 } END { print "." }' "$dir/nouns" \
+    >"$dir/dense.en"
+run 0 "many terms in a line" translate --glossary "$dir/dense" "$dir/dense.en"
+is "no note" "$(cat "$dir/err")" ""
+is "all terms are there" "$(grep -o -w -f "$dir/their" "$dir/out" | sort -u | wc -l)" 18
+cat "$dir/in" "$dir/dense.en" >"$dir/both"
+translate --glossary "$dir/dense" --cpu-threads 2 "$dir/both" | tail -n 1 >"$dir/last"
+same "beside other lines, too" "$dir/last" "$dir/out"
+
 awk 'BEGIN { for (i = 0; i < 70; i++) printf "dog "; print "" }' >"$dir/many"
 run 0 "more terms than may be" translate --glossary "$dir/glossary" "$dir/many"
 has "more terms than may be: a note" "$dir/err" "$dir/many: line 1: the translation lacks [0-9]* of the terms that --glossary"

@@ -67,6 +67,9 @@ is "words that no training had: a line each" "$(wc -l <"$dir/out")" 4
 run 0 "the length limit" translate -v --max-length-factor 0 "$dir/in"
 has "the length limit shows with --verbose" "$dir/err" "$dir/in: line 2: ended by the length limit"
 has "the model shows with --verbose" "$dir/err" "model $model"
+echo word >"$dir/word"
+run 0 "the time of one word" translate --stats --cpu-threads 1 "$dir/word"
+has "is told of one" "$dir/err" '1 line, 1 word in .* on 1 thread: '
 run 0 "where the time went" translate --stats "$dir/in"
 has "lines, words, speed, time to start and memory show with --stats" "$dir/err" \
     "2 lines, 10 words in [0-9.]* s on [0-9]* threads*: .* words/s, products of [0-9.]* GFLOP/s; ready after 0[.][0-9]* s; [0-9.]* MiB at most"
@@ -233,6 +236,12 @@ if can_limit; then # under a sanitizer there may be a thread more
 else
     skip "one thread is one thread" "the program has others"
 fi
+
+for name in weights.safetensors weights.safetensors.gz; do # and then it would wait for a writer
+    mkdir "$dir/$name" && cp "$model/config.json" "$model/vocab.spm" "$dir/$name" && mkfifo "$dir/$name/$name"
+    run 1 "a pipe in place of $name" timeout 20 "$tfm" translate -m "$dir/$name" "$dir/in"
+    has "a pipe in place of $name is named" "$dir/err" "$dir/$name/$name is not a regular file"
+done
 
 cp "$dir/in" "$dir/input"
 for target in "$dir/input" "$dir/./input"; do

@@ -36,6 +36,13 @@ wrong "an unknown kind of sampling" "found 'x', expected full, topk or topp" tra
 wrong "a number for full" "full takes no number, found '3'" translate --output-sampling full 3
 wrong "a fraction for topk" "topk: found '2.5', expected a whole number" translate --output-sampling topk 2.5
 wrong "a probability above one" "topp: found '1.5'" translate --output-sampling topp 1.5
+wrong "a seed without drawing" "option --seed is for --output-sampling, which is missing" translate -m "$model" --seed 2
+wrong "a temperature without drawing" "option --temperature is for --output-sampling, which is missing" \
+    translate -m "$model" --temperature 0.5
+wrong "units of no alignment" "option --alignment-of is for --alignment, which is missing" \
+    translate -m "$model" --alignment-of pieces
+wrong "the layer of no alignment" "option --alignment-layer is for --alignment, --replace-unk and --glossary" \
+    translate -m "$model" --alignment-layer 0
 wrong "a temperature of nothing" "option --temperature: found '0'" translate --temperature 0
 
 # ---- prefixes ----

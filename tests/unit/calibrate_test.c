@@ -1,7 +1,7 @@
 /*
- * calibrate_test.c: scales of what a model in int8 multiplies: each matrix gets one, matrices of one product the same;
- * they go through files and are used; translations are near those without them, and the same by all kernels, in any
- * batch, with any number of threads; what cannot be calibrated is refused.
+ * calibrate_test.c: scales of what a model in int8 multiplies: each matrix gets one, matrices of one product
+ * the same; they go through files and are used; translations are near those without them, and the same by all
+ * kernels, in any batch, with any number of threads; what cannot be calibrated is refused.
  */
 #include "base/mem.h"
 #include "decode/translator.h"
@@ -32,8 +32,8 @@ static struct tfm_model *open_int8(const char *folder)
 static struct tfm_calibration *calibrate(const struct tfm_model *model)
 {
     struct tfm_calibration *c;
-    must(tfm_calibrate(&c, &(struct tfm_calibrate_options){ .model = model, .sources = lines, .n_lines = N_LINES },
-                       &err));
+    must(tfm_calibrate(
+        &c, &(struct tfm_calibrate_options){ .model = model, .sources = lines, .n_lines = N_LINES }, &err));
     return c;
 }
 
@@ -86,7 +86,8 @@ static double unembed_scale(const struct tfm_model *model, const struct tfm_cali
     return (double)c->input_scales[i];
 }
 
-static struct tfm_translator *translator(const struct tfm_model *model, int batch, int threads, const struct kern *kern)
+static struct tfm_translator *translator(const struct tfm_model *model, int batch, int threads,
+                                         const struct kern *kern)
 {
     struct tfm_translate_options o;
     struct tfm_translator *t;
@@ -124,7 +125,8 @@ static void test_same_text(const struct tfm_model *model)
 /* The same pairs have nearly the same scores. */
 static void test_near(const struct tfm_model *model, const struct tfm_model *before)
 {
-    struct tfm_translator *t = translator(model, 64, 1, model->kern), *u = translator(before, 64, 1, before->kern);
+    struct tfm_translator *t = translator(model, 64, 1, model->kern),
+                          *u = translator(before, 64, 1, before->kern);
     const struct tfm_translation *a, *b;
     double worst = 0;
     bool same = true;
@@ -145,7 +147,8 @@ static void test_model(const char *name, const struct tiny_options *options)
     struct tfm_model *reals = tiny_open(name, options), *int8 = open_int8(reals->folder);
     struct tfm_calibration *c = calibrate(int8), *again = calibrate(int8);
     CHECK(all_above_zero(int8, c), "each matrix that multiplies has a scale, and no other");
-    CHECK(memcmp(c->input_scales, again->input_scales, (size_t)c->n * sizeof(real)) == 0, "the same when measured again");
+    CHECK(memcmp(c->input_scales, again->input_scales, (size_t)c->n * sizeof(real)) == 0,
+          "the same when measured again");
     struct tfm_model *with = convert(reals->folder, "with", c, TFM_PRECISION_INT8, false);
     struct tfm_model *copy = convert(with->folder, "copy", NULL, TFM_PRECISION_KEEP, true);
     struct tfm_model *without = convert(with->folder, "reals", NULL, TFM_PRECISION_FP32, true);
@@ -177,7 +180,8 @@ static void test_refused(void)
     struct tfm_calibration *c;
     volatile int stop = 15;
     struct tfm_calibrate_options o = { .model = reals, .sources = lines, .n_lines = N_LINES };
-    CHECK(tfm_calibrate(&c, &o, &err) == TFM_EINVAL && c == NULL && strstr(err.message, "multiplies in floats") != NULL,
+    CHECK(tfm_calibrate(&c, &o, &err) == TFM_EINVAL && c == NULL &&
+              strstr(err.message, "multiplies in floats") != NULL,
           "a model in reals: %s", err.message);
     o.model = int8;
     o.stop = &stop;
@@ -199,7 +203,8 @@ static void test_refused(void)
     convert_options.n_inputs = 1;
     convert_options.output = check_path("no");
     convert_options.calibration = c;
-    CHECK(tfm_convert(&convert_options, &err) == TFM_EINVAL && strstr(err.message, "not the model that was calibrated"),
+    CHECK(tfm_convert(&convert_options, &err) == TFM_EINVAL &&
+              strstr(err.message, "not the model that was calibrated"),
           "another model: %s", err.message);
     tfm_calibration_free(c);
     tfm_model_free(reals);
@@ -214,10 +219,12 @@ int main(void)
         lines[i] = line_texts[i].data;
     }
     test_model("post-norm, all tied", &(struct tiny_options){ .tie = TFM_TIE_ALL, .eos_bias = 2, .seed = 5 });
-    test_model("SSRU, pre-norm, nothing tied",
-               &(struct tiny_options){ .pre_norm = true, .tie = TFM_TIE_NONE, .cell = TFM_CELL_SSRU, .seed = 6 });
+    test_model(
+        "SSRU, pre-norm, nothing tied",
+        &(struct tiny_options){ .pre_norm = true, .tie = TFM_TIE_NONE, .cell = TFM_CELL_SSRU, .seed = 6 });
     test_model("recurrent", &(struct tiny_options){ .tie = TFM_TIE_ALL, .is_rnn = true, .seed = 7 });
-    test_model("a decoder alone", &(struct tiny_options){ .pre_norm = true, .tie = TFM_TIE_ALL, .is_decoder = true, .seed = 8 });
+    test_model("a decoder alone",
+               &(struct tiny_options){ .pre_norm = true, .tie = TFM_TIE_ALL, .is_decoder = true, .seed = 8 });
     test_refused();
     for (int i = 0; i < N_LINES; i++)
         str_release(&line_texts[i]);

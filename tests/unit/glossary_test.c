@@ -325,6 +325,23 @@ static void test_odd(const struct tfm_model *model, const struct tfm_model *endl
           "refused: %s", err.message);
 }
 
+/* Where there is hardly room for more than the terms, they come all the same. */
+static void test_tight(const struct tfm_model *model, const char *path)
+{
+    struct tfm_translate_options o = defaults(2, path);
+    o.max_length_factor = 0;
+    struct tfm_translator *t = open_translator(model, &o, model->kern);
+    const struct tfm_translation *found = translate(t, lines, N_LINES);
+    int missing = 0, most = 0;
+    for (int i = 0; i < N_LINES; i++) {
+        missing += found[i].n_terms_missing;
+        most = found[i].hypotheses[0].n_pieces > most ? found[i].hypotheses[0].n_pieces : most;
+    }
+    CHECK(missing == 0 && most > 10,
+          "of translations as short as can be (%d pieces at most) %d terms are missing", most, missing);
+    tfm_translator_free(t);
+}
+
 /* A search with terms takes at most what it says. */
 static void test_bounds(const struct tfm_model *model)
 {
@@ -339,7 +356,7 @@ static void test_bounds(const struct tfm_model *model)
         list[i] = &g->terms[0];
         places[i] = (struct terms_place){ i, i + 1 };
     }
-    for (int n_terms = 1; n_terms <= 10; n_terms += 3) {
+    for (int n_terms = 1; n_terms * g->terms[0].n <= TERMS_PIECES && n_terms <= 10; n_terms += 2) {
         struct terms terms = { .list = list, .places = places, .n = n_terms, .ends_word = g->ends_word };
         terms.n_pieces = n_terms * g->terms[0].n;
         terms.goes_on = g->goes_on;
@@ -391,6 +408,7 @@ int main(void)
     test_laws(model, path, 5, "beam 5");
     test_laws(model, path, 1, "greedy");
     test_laws(ssru, path, 64, "SSRU, beam 64");
+    test_tight(endless, path);
     test_odd(model, endless);
     test_bounds(model);
     tfm_model_free(model);

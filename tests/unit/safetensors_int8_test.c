@@ -249,7 +249,8 @@ static void test_damaged(void)
 }
 
 /* Reads the bytes of a file with something in the place of what was there. */
-static enum tfm_status read_patched(const struct str *file, size_t at, const void *bytes, size_t n, struct tfm_error *err)
+static enum tfm_status read_patched(const struct str *file, size_t at, const void *bytes, size_t n,
+                                    struct tfm_error *err)
 {
     real x[9];
     enum tensor_type type;
@@ -262,7 +263,8 @@ static enum tfm_status read_patched(const struct str *file, size_t at, const voi
     return safetensors_read(path, &two_params, x, &type, NULL, err);
 }
 
-/* Written, they lie behind the scales of the rows: a.scale [0, 8], a.input_scale [8, 12], b [12, 24], a [24, 30]. */
+/* Written, they lie behind the scales of the rows: a.scale [0, 8], a.input_scale [8, 12], b [12, 24], a
+ * [24, 30]. */
 static void test_input_scales(void)
 {
     real block[9] = { 1, 2, 3, 4, 5, 6, 7, 8, 9 }, found[9], scales[2] = { 0.25f, 0 }, none[2] = { 0 };
@@ -272,11 +274,14 @@ static void test_input_scales(void)
     enum tensor_type type;
     const char *path = check_path("input.safetensors"), *again = check_path("input-again.safetensors");
     params.input_scales = scales;
-    CHECK(safetensors_write(path, &params, block, TENSOR_I8, NULL, &err) == TFM_OK, "with a scale of inputs: written");
+    CHECK(safetensors_write(path, &params, block, TENSOR_I8, NULL, &err) == TFM_OK,
+          "with a scale of inputs: written");
     params.input_scales = none;
-    CHECK(safetensors_read(path, &params, found, &type, NULL, &err) == TFM_OK && none[0] == 0.25f && none[1] == 0,
+    CHECK(safetensors_read(path, &params, found, &type, NULL, &err) == TFM_OK && none[0] == 0.25f &&
+              none[1] == 0,
           "and read: %s", err.message);
-    CHECK(safetensors_write(again, &params, found, TENSOR_I8, NULL, &err) == TFM_OK && check_same_files(path, again),
+    CHECK(safetensors_write(again, &params, found, TENSOR_I8, NULL, &err) == TFM_OK &&
+              check_same_files(path, again),
           "and written again, the same bytes");
     CHECK(safetensors_load(&loaded, path, &two_params, TFM_PRECISION_KEEP, NULL, &err) == TFM_OK &&
               loaded_input_scale(loaded, 0) == 0.25f && loaded_input_scale(loaded, 1) == 0,
@@ -299,8 +304,8 @@ static void test_input_scales(void)
               "refused: %s", err.message);
     const char *entry = strstr(data + 8, "\"a.input_scale\"");
     size_t at = (size_t)(entry - data);
-    CHECK(read_patched(&file, at + strlen("\"a.input_scale\":{\"dtype\":\"F32\",\"shape\":["), "2", 1, &err) ==
-                  TFM_EFORMAT &&
+    CHECK(read_patched(&file, at + strlen("\"a.input_scale\":{\"dtype\":\"F32\",\"shape\":["), "2", 1,
+                       &err) == TFM_EFORMAT &&
               strstr(err.message, "tensor a.input_scale has the shape [2], expected [1]") != NULL,
           "refused: %s", err.message);
     CHECK(read_patched(&file, at + 1, "b", 1, &err) == TFM_EFORMAT &&

@@ -274,20 +274,22 @@ static void check_open_refuses(const char *path, enum tfm_status expected, const
           "and says so: %s", err.message);
 }
 
-/* Pieces of all types behind those of a model: field 1 of ModelProto, in which 1 is the text, 2 the score, 3 the
- * type. */
+/* Pieces of all types behind those of a model: field 1 of ModelProto, in which 1 is the text, 2 the score,
+ * 3 the type. */
 static void check_types(void)
 {
-    static const char added[] = "\x0a\x04\x0a\x02zq"                           /* a usual one with the score 0 */
-                                "\x0a\x09\x15\0\0\x20\xc0\x0a\x02zw"           /* -2.5, and the text comes last */
-                                "\x0a\x0b\x0a\x02zx\x15\0\0\x80\x3f\x18\x03"   /* control, 1 */
+    static const char added[] = "\x0a\x04\x0a\x02zq"                 /* a usual one with the score 0 */
+                                "\x0a\x09\x15\0\0\x20\xc0\x0a\x02zw" /* -2.5, and the text comes last */
+                                "\x0a\x0b\x0a\x02zx\x15\0\0\x80\x3f\x18\x03"  /* control, 1 */
                                 "\x0a\x0b\x0a\x02zy\x15\0\0\0\x40\x18\x04"    /* defined by a user, 2 */
                                 "\x0a\x0b\x0a\x02zz\x15\0\0\x40\x40\x18\x05"; /* unused, 3 */
     static const struct {
         const char *text;
         float score;
         bool is_text;
-    } expected[] = { { "zq", 0, true }, { "zw", -2.5f, true }, { "zx", 1, false }, { "zy", 2, true }, { "zz", 3, false } };
+    } expected[] = {
+        { "zq", 0, true }, { "zw", -2.5f, true }, { "zx", 1, false }, { "zy", 2, true }, { "zz", 3, false }
+    };
     struct str model = { 0 };
     struct spm *before, *spm;
     char *data;
@@ -303,14 +305,17 @@ static void check_types(void)
     int n = spm_size(before);
     CHECK_INT(spm_size(spm), n + 5, "are counted");
     for (int i = 0; i < 5; i++)
-        CHECK(strcmp(spm_piece(spm, n + i), expected[i].text) == 0 && spm_score(spm, n + i) == expected[i].score &&
+        CHECK(strcmp(spm_piece(spm, n + i), expected[i].text) == 0 &&
+                  spm_score(spm, n + i) == expected[i].score &&
                   spm_is_text(spm, n + i) == expected[i].is_text &&
                   spm_piece_id(spm, expected[i].text, 2) == (expected[i].is_text ? n + i : -1),
               "  %s with its score and type", expected[i].text);
     bool same = true;
     for (int id = 0; id < n; id++)
-        same &= strcmp(spm_piece(before, id), spm_piece(spm, id)) == 0 && spm_score(before, id) == spm_score(spm, id);
-    CHECK(same && !spm_is_text(spm, spm_eos(spm)) && !spm_is_text(spm, spm_unk(spm)), "  and the others as before");
+        same &= strcmp(spm_piece(before, id), spm_piece(spm, id)) == 0 &&
+                spm_score(before, id) == spm_score(spm, id);
+    CHECK(same && !spm_is_text(spm, spm_eos(spm)) && !spm_is_text(spm, spm_unk(spm)),
+          "  and the others as before");
     spm_free(before);
     spm_free(spm);
     str_release(&model);
