@@ -338,9 +338,11 @@ static void translate_batch(void *arg, int i, int w)
     struct tfm_translator *t = arg;
     struct worker *worker = &t->workers[w];
     /* Here matrices are packed, and lie in plain rows only where BLAS was asked for. */
-    struct run run = {
-        .arena = &worker->scratch, .kern = t->kern, .gemm = TFM_GEMM_BLAS, .profile = worker->profile, .extents = t->extents
-    };
+    struct run run = { .arena = &worker->scratch,
+                       .kern = t->kern,
+                       .gemm = TFM_GEMM_BLAS,
+                       .profile = worker->profile,
+                       .extents = t->extents };
     struct search_options search = t->search;
     if (t->is_scoring) /* a score is the model's, of any target */
         search.shortlist = NULL;

@@ -99,8 +99,8 @@ static enum tfm_status pack_weights(struct tfm_model *model, const struct loaded
                        model->folder);
     if (model->gemm == TFM_GEMM_BLAS)
         TRY(gemm_open(1, err));
-    TRY(matrices_pack(&model->matrices, &model->net, &model->params, loaded, model->kept, model->gemm == TFM_GEMM_OWN, pool,
-                      err));
+    TRY(matrices_pack(&model->matrices, &model->net, &model->params, loaded, model->kept,
+                      model->gemm == TFM_GEMM_OWN, pool, err));
     model->broken = find_broken(&model->params, model->kept);
     return TFM_OK;
 }
@@ -298,7 +298,8 @@ enum tfm_status tfm_model_open_with(struct tfm_model **model, const char *folder
         return err_set(err, TFM_EINVAL,
                        "weights in fp16 are for the disk only; a model is opened as fp32 or int8");
     if (options->gemm != TFM_GEMM_OWN && options->gemm != TFM_GEMM_BLAS)
-        return err_set(err, TFM_EINVAL, "products of bf16 are for training; a model is opened for own ones or BLAS");
+        return err_set(err, TFM_EINVAL,
+                       "products of bf16 are for training; a model is opened for own ones or BLAS");
     struct tfm_model *m = mem_alloc(sizeof(*m), err);
     if (m == NULL)
         return TFM_ENOMEM;

@@ -68,8 +68,14 @@ static void multiply(real *c, struct factor a, struct factor b, int m, int n, in
 }
 
 /* A matrix of rows of so many columns, as a factor, and turned over. */
-static struct factor plain(const real *x, int cols) { return (struct factor){ x, cols, 1 }; }
-static struct factor turned(const real *x, int cols) { return (struct factor){ x, 1, cols }; }
+static struct factor plain(const real *x, int cols)
+{
+    return (struct factor){ x, cols, 1 };
+}
+static struct factor turned(const real *x, int cols)
+{
+    return (struct factor){ x, 1, cols };
+}
 
 static void forward(real *y, const real *x, const struct linear *l, int n, const struct run *run)
 {

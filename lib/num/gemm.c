@@ -25,8 +25,8 @@ enum { /* of the C interface to BLAS */
 };
 
 static struct {
-    void (*gemm)(int order, int a_turned, int b_turned, int m, int n, int k, real alpha, const real *a, int lda,
-                 const real *b, int ldb, real beta, real *c, int ldc);
+    void (*gemm)(int order, int a_turned, int b_turned, int m, int n, int k, real alpha, const real *a,
+                 int lda, const real *b, int ldb, real beta, real *c, int ldc);
     void (*set_num_threads)(int n);
     char *(*get_corename)(void);
 } blas;
@@ -75,8 +75,10 @@ enum tfm_status gemm_open(int threads, struct tfm_error *err)
     TRY(check_room(threads, err));
     pthread_once(&once, load);
     if (failure[0] != '\0')
-        return err_set(err, TFM_EINVAL, "OpenBLAS cannot be loaded (%s): install Debian's libopenblas0, or multiply without (--gemm own)",
-                       failure);
+        return err_set(
+            err, TFM_EINVAL,
+            "OpenBLAS cannot be loaded (%s): install Debian's libopenblas0, or multiply without (--gemm own)",
+            failure);
     return TFM_OK;
 }
 

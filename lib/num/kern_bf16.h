@@ -1,7 +1,7 @@
 /*
  * kern_bf16.h: matrix products of training on the tiles of AMX, which multiply pairs of bf16 (the upper half of a
- * float) and add in float. One term: both factors rounded to bf16, relative error 2^-8 a factor. Three terms: each
- * factor is the sum of two bf16, x = high + low to 2^-17, and a b is taken as high high + high low + low high (Henry,
+ * float) and add in float. One term: both factors rounded to bf16, relative error up to 2^-9 a factor. Three terms: each
+ * factor is the sum of two bf16, x = high + low to 2^-18, and a b is taken as high high + high low + low high (Henry,
  * Tang and Heinecke 2019, "Leveraging the bfloat16 artificial intelligence datatype for higher-precision
  * computations"): nearly float's own error at a third of the speed.
  *
@@ -11,8 +11,8 @@
  *     tiles 0 1    sums: rows of panel i, columns of panel j, j + 1         4 5    a: panel i, i + 1
  *           2 3          rows of panel i + 1                                6 7    b: panel j, j + 1
  */
-#define BF16_DEPTH 32              /* of a tile */
-#define BF16_TILE  256             /* reals that take as much room: 1 KiB */
+#define BF16_DEPTH 32  /* of a tile */
+#define BF16_TILE  256 /* reals that take as much room: 1 KiB */
 #define BF16_STEPS (PRODUCT_DEPTH / BF16_DEPTH)
 
 /* Tiles of 16 lines of a factor: all `high` tiles of PRODUCT_DEPTH, then all `low` ones. */
@@ -25,10 +25,11 @@ struct bf16_lines {
     size_t by_line, by_depth;
 };
 
-/* 16 vectors: of line i the first or (half 1) second 16 depths, or of depth i or i + 16 all lines; zero behind
+/* One vector: of line i the first or (half 1) second 16 depths, or of depth i or i + 16 all lines; zero behind
  * n_lines and n_depths. */
-static inline __attribute__((always_inline)) V bf16_load(const struct bf16_lines *f, int i, int half, int n_lines,
-                                                         int n_depths, const bool is_along, const bool is_full)
+static inline __attribute__((always_inline)) V bf16_load(const struct bf16_lines *f, int i, int half,
+                                                         int n_lines, int n_depths, const bool is_along,
+                                                         const bool is_full)
 {
     const real *at = f->x + (is_along ? (size_t)i * f->by_line + (size_t)half * 16
                                       : (size_t)(i + 16 * half) * f->by_depth);
@@ -39,8 +40,8 @@ static inline __attribute__((always_inline)) V bf16_load(const struct bf16_lines
 }
 
 /* One tile. With lines_first it is [line, pair], else [pair, line]. The booleans are constants where this is called. */
-static inline __attribute__((always_inline)) void bf16_tile(real *tile, const struct bf16_lines *f, int n_lines,
-                                                            int n_depths, const bool is_along,
+static inline __attribute__((always_inline)) void bf16_tile(real *tile, const struct bf16_lines *f,
+                                                            int n_lines, int n_depths, const bool is_along,
                                                             const bool lines_first, const bool has_low,
                                                             const bool is_full)
 {
@@ -72,7 +73,8 @@ static inline __attribute__((always_inline)) void bf16_panels(real *panels, stru
     for (int i = 0; i < (n_lines + 31) / 32 * 32; i += 16, panels += BF16_PANEL) {
         int lines = n_lines - i;
         for (int l = 0; l < depth; l += BF16_DEPTH) {
-            struct bf16_lines at = { f.x + (size_t)i * f.by_line + (size_t)l * f.by_depth, f.by_line, f.by_depth };
+            struct bf16_lines at = { f.x + (size_t)i * f.by_line + (size_t)l * f.by_depth, f.by_line,
+                                     f.by_depth };
             real *tile = panels + l / BF16_DEPTH * BF16_TILE;
             if (lines >= 16 && depth - l >= BF16_DEPTH)
                 bf16_tile(tile, &at, 16, BF16_DEPTH, is_along, lines_first, has_low, true);
@@ -83,8 +85,9 @@ static inline __attribute__((always_inline)) void bf16_panels(real *panels, stru
     }
 }
 
-static inline __attribute__((always_inline)) void bf16_pack(real *panels, struct bf16_lines f, int n_lines, int depth,
-                                                            const bool lines_first, const bool has_low)
+static inline __attribute__((always_inline)) void bf16_pack(real *panels, struct bf16_lines f, int n_lines,
+                                                            int depth, const bool lines_first,
+                                                            const bool has_low)
 {
     if (f.by_depth == 1)
         bf16_panels(panels, f, n_lines, depth, true, lines_first, has_low);
@@ -103,7 +106,8 @@ static struct bf16_sums bf16_sums(real *c, int ldc, int rows, int cols, bool add
     if (rows >= 16 && cols >= 16)
         return (struct bf16_sums){ c, sizeof(real) * (size_t)ldc };
     for (int i = 0; add && i < 16; i++)
-        V_store(edge + 16 * i, i < rows && cols > 0 ? V_load_n(c + (size_t)i * ldc, cols < 16 ? cols : 16) : V_set(0));
+        V_store(edge + 16 * i,
+                i < rows && cols > 0 ? V_load_n(c + (size_t)i * ldc, cols < 16 ? cols : 16) : V_set(0));
     return (struct bf16_sums){ edge, sizeof(real) * 16 };
 }
 
@@ -116,8 +120,8 @@ static void bf16_write_edge(real *c, int ldc, int rows, int cols, const real *ed
 }
 
 #define BF16_LOAD(tile, panel) _tile_loadd(tile, panel, sizeof(real) * 16)
-#define BF16_DOTS              \
-    do {                       \
+#define BF16_DOTS                \
+    do {                         \
         _tile_dpbf16ps(0, 4, 6); \
         _tile_dpbf16ps(1, 4, 7); \
         _tile_dpbf16ps(2, 5, 6); \
@@ -175,13 +179,14 @@ static inline __attribute__((always_inline)) void bf16_block(real *c, int ldc, c
         bf16_write_edge(at[t], ldc, rows - 16 * (t / 2), cols - 16 * (t % 2), edges[t]);
 }
 
-static inline __attribute__((always_inline)) void bf16_product(real *c, int ldc, struct factor a, struct factor b,
-                                                               int m, int n, int k, bool add, real *scratch,
-                                                               const int terms)
+static inline __attribute__((always_inline)) void bf16_product(real *c, int ldc, struct factor a,
+                                                               struct factor b, int m, int n, int k, bool add,
+                                                               real *scratch, const int terms)
 {
     real *b_panels = scratch, *a_panels = scratch + PRODUCT_COLS * PRODUCT_DEPTH;
     for (int l = 0; l == 0 || l < k; l += PRODUCT_DEPTH, add = true) {
-        int depth = k - l < PRODUCT_DEPTH ? k - l : PRODUCT_DEPTH, steps = (depth + BF16_DEPTH - 1) / BF16_DEPTH;
+        int depth = k - l < PRODUCT_DEPTH ? k - l : PRODUCT_DEPTH,
+            steps = (depth + BF16_DEPTH - 1) / BF16_DEPTH;
         for (int i = 0; i < m; i += PRODUCT_ROWS) {
             int rows = m - i < PRODUCT_ROWS ? m - i : PRODUCT_ROWS;
             struct bf16_lines of_a = { a.x + (size_t)i * a.row + (size_t)l * a.col, a.row, a.col };
@@ -192,15 +197,16 @@ static inline __attribute__((always_inline)) void bf16_product(real *c, int ldc,
                 bf16_pack(b_panels, of_b, cols, depth, false, terms == 3);
                 for (int jj = 0; jj < cols; jj += 32)
                     for (int ii = 0; ii < rows; ii += 32)
-                        bf16_block(c + (size_t)(i + ii) * ldc + j + jj, ldc, a_panels + (size_t)ii / 16 * BF16_PANEL,
-                                   b_panels + (size_t)jj / 16 * BF16_PANEL, rows - ii, cols - jj, steps, add, terms);
+                        bf16_block(
+                            c + (size_t)(i + ii) * ldc + j + jj, ldc, a_panels + (size_t)ii / 16 * BF16_PANEL,
+                            b_panels + (size_t)jj / 16 * BF16_PANEL, rows - ii, cols - jj, steps, add, terms);
             }
         }
     }
 }
 
-static void body_product_bf16(real *c, int ldc, struct factor a, struct factor b, int m, int n, int k, bool add,
-                              int terms, real *scratch)
+static void body_product_bf16(real *c, int ldc, struct factor a, struct factor b, int m, int n, int k,
+                              bool add, int terms, real *scratch)
 {
     amx_configure(AMX_ROWS, AMX_ROWS);
     if (terms == 3)

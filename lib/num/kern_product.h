@@ -43,8 +43,8 @@ static void body_product(real *c, int ldc, struct factor a, struct factor b, int
             const real *x = a.x + (size_t)i * a.row + (size_t)l * a.col;
             if (a.col != 1)
                 body_transpose(turned, PRODUCT_DEPTH, x, a.col, NULL, depth, rows);
-            product_rows(c + (size_t)i * ldc, ldc, a.col == 1 ? x : turned, a.col == 1 ? a.row : PRODUCT_DEPTH,
-                         b, l, rows, n, depth, add || l > 0, panels);
+            product_rows(c + (size_t)i * ldc, ldc, a.col == 1 ? x : turned,
+                         a.col == 1 ? a.row : PRODUCT_DEPTH, b, l, rows, n, depth, add || l > 0, panels);
         }
     }
 }

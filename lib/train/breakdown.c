@@ -18,9 +18,9 @@
 /* ---- the peak ---- */
 
 struct peak {
-    real *in;      /* [PEAK_SIZE, PEAK_SIZE], both factors */
-    real *out;     /* the same, a thread */
-    double *flops; /* of each thread, a second */
+    real *in;             /* [PEAK_SIZE, PEAK_SIZE], both factors */
+    real *out;            /* the same, a thread */
+    double *flops;        /* of each thread, a second */
     struct arena *arenas; /* likewise */
     const struct kern *kern;
     enum tfm_gemm gemm;

@@ -244,14 +244,10 @@ static int copies_of(const struct training *t)
 static const char *products_name(const struct training *t)
 {
     switch (t->options.gemm) {
-    case TFM_GEMM_BLAS:
-        return gemm_kernels(); /* OpenBLAS tells them apart */
-    case TFM_GEMM_BF16X3:
-        return "tiles of bf16, three for one";
-    case TFM_GEMM_BF16:
-        return "tiles of bf16";
-    default:
-        return "own kernels";
+    case TFM_GEMM_BLAS: return gemm_kernels(); /* OpenBLAS tells them apart */
+    case TFM_GEMM_BF16X3: return "tiles of bf16, three for one";
+    case TFM_GEMM_BF16: return "tiles of bf16";
+    default: return "own kernels";
     }
 }
 
@@ -261,10 +257,11 @@ static enum tfm_status check_gemm(const struct training *t, enum cpu_tier tier, 
     if (t->options.gemm == TFM_GEMM_BLAS)
         return gemm_open(t->options.threads, err);
     if (t->options.gemm != TFM_GEMM_OWN && t->kern->product_bf16 == NULL)
-        return err_set(err, TFM_EINVAL,
-                       "--gemm bf16x3 and bf16 need a processor with AMX, whose tier is \"amx\"; this one's is \"%s\": "
-                       "use --gemm own",
-                       cpu_tier_name(tier));
+        return err_set(
+            err, TFM_EINVAL,
+            "--gemm bf16x3 and bf16 need a processor with AMX, whose tier is \"amx\"; this one's is \"%s\": "
+            "use --gemm own",
+            cpu_tier_name(tier));
     return TFM_OK;
 }
 
