@@ -133,7 +133,7 @@ static const struct option_spec options[] = {
 static void set_defaults(void *fields)
 {
     struct translate_args *args = fields;
-    *args = (struct translate_args){ .n_best = -1, .style.maxi_batch = 32 };
+    *args = (struct translate_args){ .n_best = -1, .style.maxi_batch = 64 };
     tfm_translate_options_init(&args->options);
 }
 

@@ -182,7 +182,7 @@ struct tfm_translate_options {
                                 by a place for each piece of a target term, 16 at most. Not for scoring. Default
                                 NULL */
     bool glossary_ignore_case; /* of source terms. Default false */
-    int mini_batch;          /* sentences decoded together by a worker, at most. Default 64 */
+    int mini_batch;          /* sentences decoded together by a worker, at most. Default 32 */
     int threads;             /* workers; 0 is one a core. Default 0 */
     bool profile;            /* take the time of each part, for tfm_translator_profile. Default false */
 };

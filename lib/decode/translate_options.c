@@ -30,7 +30,7 @@ void tfm_translate_options_init(struct tfm_translate_options *options)
         .temperature = 1,
         .seed = 1,
         .shortlist = "auto",
-        .mini_batch = 64,
+        .mini_batch = 32,
     };
 }
 
