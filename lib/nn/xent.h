@@ -7,7 +7,7 @@
 
 #include "nn/linear.h"
 
-#define XENT_ROWS 128 /* rows of a tile: their logits are in memory together */
+#define XENT_ROWS 256 /* rows of a tile: their logits are in memory together */
 
 struct criterion {
     real smoothing; /* of the label, 0 <= smoothing < 1 (Szegedy et al. 2016) */

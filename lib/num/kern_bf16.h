@@ -184,11 +184,11 @@ static inline __attribute__((always_inline)) void bf16_product(real *c, int ldc,
                                                                real *scratch, const int terms)
 {
     real *b_panels = scratch, *a_panels = scratch + PRODUCT_COLS * PRODUCT_DEPTH;
-    for (int l = 0; l == 0 || l < k; l += PRODUCT_DEPTH, add = true) {
-        int depth = k - l < PRODUCT_DEPTH ? k - l : PRODUCT_DEPTH,
-            steps = (depth + BF16_DEPTH - 1) / BF16_DEPTH;
-        for (int i = 0; i < m; i += PRODUCT_ROWS) {
-            int rows = m - i < PRODUCT_ROWS ? m - i : PRODUCT_ROWS;
+    for (int i = 0; i < m; i += PRODUCT_ROWS) {
+        int rows = m - i < PRODUCT_ROWS ? m - i : PRODUCT_ROWS;
+        for (int l = 0; l == 0 || l < k; l += PRODUCT_DEPTH) {
+            int depth = k - l < PRODUCT_DEPTH ? k - l : PRODUCT_DEPTH,
+                steps = (depth + BF16_DEPTH - 1) / BF16_DEPTH;
             struct bf16_lines of_a = { a.x + (size_t)i * a.row + (size_t)l * a.col, a.row, a.col };
             bf16_pack(a_panels, of_a, rows, depth, true, terms == 3);
             for (int j = 0; j < n; j += PRODUCT_COLS) {
@@ -197,9 +197,10 @@ static inline __attribute__((always_inline)) void bf16_product(real *c, int ldc,
                 bf16_pack(b_panels, of_b, cols, depth, false, terms == 3);
                 for (int jj = 0; jj < cols; jj += 32)
                     for (int ii = 0; ii < rows; ii += 32)
-                        bf16_block(
-                            c + (size_t)(i + ii) * ldc + j + jj, ldc, a_panels + (size_t)ii / 16 * BF16_PANEL,
-                            b_panels + (size_t)jj / 16 * BF16_PANEL, rows - ii, cols - jj, steps, add, terms);
+                        bf16_block(c + (size_t)(i + ii) * ldc + j + jj, ldc,
+                                   a_panels + (size_t)ii / 16 * BF16_PANEL,
+                                   b_panels + (size_t)jj / 16 * BF16_PANEL, rows - ii, cols - jj, steps,
+                                   add || l > 0, terms);
             }
         }
     }

@@ -1,7 +1,8 @@
 /*
- * kern_product.h: the matrix products of training. Both factors are cut into blocks that stay in the second cache; a
- * block of b is laid into panels of 16 columns that follow each other in memory, one pair of which stays in the first
- * cache while the rows of a pass by; a is read as it lies, or, where its columns lie together, turned over first.
+ * kern_product.h: the matrix products of training. Both factors and the sums are cut into blocks that stay in the
+ * second cache; a block of b is laid into panels of 16 columns that follow each other in memory, one pair of which
+ * stays in the first cache while the rows of a pass by; a is read as it lies, or, where its columns lie together,
+ * turned over first.
  * (Goto and van de Geijn 2008, "Anatomy of high-performance matrix multiplication".) kern_body.h includes it.
  *
  * Each element is one chain of fma over the whole depth, which goes on through memory from block to block: the same
@@ -36,10 +37,10 @@ static void body_product(real *c, int ldc, struct factor a, struct factor b, int
                          real *scratch)
 {
     real *panels = scratch, *turned = scratch + PRODUCT_COLS * PRODUCT_DEPTH;
-    for (int l = 0; l == 0 || l < k; l += PRODUCT_DEPTH) {
-        int depth = k - l < PRODUCT_DEPTH ? k - l : PRODUCT_DEPTH;
-        for (int i = 0; i < m; i += PRODUCT_ROWS) {
-            int rows = m - i < PRODUCT_ROWS ? m - i : PRODUCT_ROWS;
+    for (int i = 0; i < m; i += PRODUCT_ROWS) {
+        int rows = m - i < PRODUCT_ROWS ? m - i : PRODUCT_ROWS;
+        for (int l = 0; l == 0 || l < k; l += PRODUCT_DEPTH) {
+            int depth = k - l < PRODUCT_DEPTH ? k - l : PRODUCT_DEPTH;
             const real *x = a.x + (size_t)i * a.row + (size_t)l * a.col;
             if (a.col != 1)
                 body_transpose(turned, PRODUCT_DEPTH, x, a.col, NULL, depth, rows);
