@@ -6,18 +6,24 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <time.h>
 
 volatile int stop_signal;
 
+/* A second signal ends the program at once, but not within a second of the first: one wish to end may come twice, as
+ * from timeout(1), which tells the process and its group. Nor SIGPIPE, which every line to a closed pipe raises. */
 static void request_stop(int signal_number)
 {
-    if (stop_signal == 0)
+    static struct timespec first;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (stop_signal == 0) {
         stop_signal = signal_number;
-    /* A second signal ends the program at once. Not so SIGPIPE, which every line to a closed pipe raises. */
-    if (signal_number != SIGPIPE) {
-        signal(SIGINT, SIG_DFL);
-        signal(SIGTERM, SIG_DFL);
-        signal(SIGHUP, SIG_DFL);
+        first = now;
+    } else if (signal_number != SIGPIPE &&
+               (now.tv_sec - first.tv_sec) * 1000 + (now.tv_nsec - first.tv_nsec) / 1000000 >= 1000) {
+        signal(signal_number, SIG_DFL);
+        raise(signal_number);
     }
 }
 

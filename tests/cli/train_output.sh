@@ -156,6 +156,19 @@ ends_by() {
     has "SIG$1 ends a training: it was saved" "$dir/err" "stopped after update [0-9]*; saved as .*: the same command"
 }
 ends_by INT 130
+
+"$tfm" train -t "$dir/toy/en" "$dir/toy/de" -m "$dir/twice" --dim-model 16 --dim-ffn 32 --heads 2 --enc-depth 1 \
+    --dec-depth 1 --vocab-size 100 --mini-batch-words 500 --cpu-threads 1 --after 0 --save-freq 0 2>"$dir/err" &
+pid=$!
+for i in $(seq 100); do
+    grep -q 'Up\. 100 ' "$dir/err" || sleep 0.1
+done
+kill -TERM $pid
+sleep 0.001
+kill -TERM $pid 2>/dev/null
+wait $pid
+is "two signals at once are one: the status" $? 143
+has "two signals at once are one: it was saved" "$dir/err" "stopped after update [0-9]*; saved as .*: the same command"
 ends_by TERM 143
 check "the model was written" test -s "$dir/f/weights.safetensors.gz"
 {
