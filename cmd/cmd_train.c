@@ -204,8 +204,8 @@ static const struct option_spec options[] = {
       .help = "report at the end how long each part of the work took" },
     { .name = "quiet", FIELD(quiet), .help = "print nothing but errors" },
     { .name = "gemm", FIELD(options.gemm), .argument = "own|blas|bf16x3|bf16",
-      .help = "who multiplies matrices: own kernels, with the same digits on every CPU; OpenBLAS; or, two to three "
-              "times as fast where the CPU has AMX, products of bf16, three for one (nearly as exact as floats) or "
+      .help = "who multiplies matrices: own kernels, with the same digits on every CPU; OpenBLAS; or, half as "
+              "fast again where the CPU has AMX, products of bf16, three for one (nearly as exact as floats) or "
               "one (8 bits)" },
     { .name = "cpu-threads", FIELD(options.threads), .argument = "N", .min = 0, .max = 1024,
       .standard = "0, one a core", .help = "threads; a training that goes on may have another number" },
