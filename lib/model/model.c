@@ -136,8 +136,10 @@ static enum tfm_status check_vocabulary(const struct spm *spm, int size, const c
         return err_set(err, TFM_EFORMAT,
                        "%s: <unk> is piece %d of the vocabulary, but unk_token_id in " MODEL_CONFIG " is %d",
                        path, spm_unk(spm), config->unk_token_id);
+    if (config->mask_token_id == 0)
+        return TFM_OK;
     int mask = spm_piece_id(spm, MODEL_MASK_PIECE, strlen(MODEL_MASK_PIECE));
-    if (config->mask_token_id > 0 && mask != config->mask_token_id)
+    if (mask != config->mask_token_id)
         return err_set(err, TFM_EFORMAT,
                        "%s: " MODEL_MASK_PIECE
                        " is piece %d of the vocabulary (-1: none), but mask_token_id in " MODEL_CONFIG

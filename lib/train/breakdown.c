@@ -2,8 +2,8 @@
  * breakdown.c: adds up the stopwatches of a training. A part of the model counts the seconds of all threads
  * in it, divided by their number; so do threads that wait in the lanes for the slowest one. With that all parts
  * are shares of one clock, and their sum is the time the training took. The yardstick for matrix products is
- * what the training's own products do with [1024, 1024] matrices, on all threads at once, since they share caches, memory and the
- * clock rate that the heat allows.
+ * what the training's own products do with [1024, 1024] matrices, on all threads at once, since they share
+ * caches, memory and the clock rate that the heat allows.
  */
 #include "train/breakdown.h"
 
