@@ -36,6 +36,7 @@ struct factor {
 #define PRODUCT_ROWS    512
 #define PRODUCT_COLS    128
 #define PRODUCT_DEPTH   256
+#define PRODUCT_ALIAS   1024 /* rows so many reals apart, or a multiple of it, contend for the first cache */
 #define PRODUCT_SCRATCH ((PRODUCT_ROWS + PRODUCT_COLS) * PRODUCT_DEPTH)
 
 struct kern {

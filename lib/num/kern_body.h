@@ -83,8 +83,12 @@ static inline __attribute__((always_inline)) void column(real *c, int ldc, const
                                                          bool add, int tail, const int cols)
 {
 #define TILE(rows) tile(c, ldc, a, rsa, csa, b, ldb, bstep, k, add, tail, rows, cols)
-    for (; m >= KERN_ROWS; m -= KERN_ROWS, a += (size_t)KERN_ROWS * rsa, c += (size_t)KERN_ROWS * ldc)
+    for (; m >= KERN_ROWS; m -= KERN_ROWS, a += (size_t)KERN_ROWS * rsa, c += (size_t)KERN_ROWS * ldc) {
+        for (int i = KERN_ROWS; i < 2 * KERN_ROWS && i < m; i++) /* the sums of the next tile */
+            for (int v = 0; v < cols; v++)
+                __builtin_prefetch(c + (size_t)i * ldc + 16 * v, 1);
         TILE(KERN_ROWS);
+    }
 #define LAST(rows)            \
     case rows:                \
         if (rows < KERN_ROWS) \
