@@ -19,12 +19,12 @@ enum {
     LD = MAX + 3
 };
 
-static real a[LD * LD], b[LD * LD], c[LD * LD], before[LD * LD], expected[LD * LD];
+static real a[PRODUCT_ALIAS * LD], b[LD * LD], c[LD * LD], before[LD * LD], expected[LD * LD];
 static _Alignas(64) real scratch[PRODUCT_SCRATCH];
 
-static void fill(real *x, uint64_t key)
+static void fill(real *x, uint64_t n, uint64_t key)
 {
-    for (uint64_t i = 0; i < LD * LD; i++)
+    for (uint64_t i = 0; i < n; i++)
         x[i] = (real)rng_normal(rng_key(key, i, 0, 0));
 }
 
@@ -36,12 +36,18 @@ enum how {
 };
 
 struct shape {
-    int m, n, k, way; /* bits of way: a turned, b turned, added */
+    int m, n, k, way; /* bits of way: a turned, b turned, added, rows of a contend for the first cache */
 };
+
+static int a_stride(const struct shape *s)
+{
+    return s->way & 8 ? PRODUCT_ALIAS : LD;
+}
 
 static void multiply(real *y, const struct kern *kern, enum how how, const struct shape *s)
 {
-    struct factor fa = { a, s->way & 1 ? 1 : LD, s->way & 1 ? LD : 1 };
+    int lda = a_stride(s);
+    struct factor fa = { a, s->way & 1 ? 1 : lda, s->way & 1 ? lda : 1 };
     struct factor fb = { b, s->way & 2 ? 1 : LD, s->way & 2 ? LD : 1 };
     bool add = s->way & 4;
     for (int i = 0; i < PRODUCT_SCRATCH; i++)
@@ -54,9 +60,9 @@ static void multiply(real *y, const struct kern *kern, enum how how, const struc
         kern->product_bf16(y, LD, fa, fb, s->m, s->n, s->k, add, how == BF16 ? 1 : 3, scratch);
 }
 
-static double element(const real *x, int turned, int i, int j)
+static double element(const real *x, int ld, int turned, int i, int j)
 {
-    return (double)(turned ? x[j * LD + i] : x[i * LD + j]);
+    return (double)(turned ? x[j * ld + i] : x[i * ld + j]);
 }
 
 /* The largest error of an element, as a part of the root of the depth; 1e9 where something else was written. */
@@ -69,7 +75,7 @@ static double worst_error(const struct kern *kern, enum how how, const struct sh
         for (int j = 0; j < s->n; j++) {
             double sum = s->way & 4 ? (double)before[i * LD + j] : 0;
             for (int l = 0; l < s->k; l++)
-                sum += element(a, s->way & 1, i, l) * element(b, s->way & 2, l, j);
+                sum += element(a, a_stride(s), s->way & 1, i, l) * element(b, LD, s->way & 2, l, j);
             worst = fmax(worst, fabs((double)c[i * LD + j] - sum) / sqrt(s->k + 1.0));
             c[i * LD + j] = before[i * LD + j];
         }
@@ -81,13 +87,13 @@ static double worst_error(const struct kern *kern, enum how how, const struct sh
 static int list_shapes(struct shape *shapes)
 {
     static const int sizes[] = { 1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 70 };
-    static const int large[][3] = { { 520, 5, 3 }, { 513, 129, 20 }, { 3, 257, 257 }, { 40, 130, 600 } };
+    static const int large[][3] = { { 520, 5, 3 }, { 513, 129, 20 }, { 3, 257, 257 }, { 40, 130, 600 }, { 9, 257, 70 } };
     int n = 0;
-    for (int way = 0; way < 8; way++) {
+    for (int way = 0; way < 16; way++) {
         for (int i = 0; i < 11; i++)
-            for (int j = 0; j < 11; j++)
+            for (int j = way < 8 ? 0 : 11; j < 11; j++)
                 shapes[n++] = (struct shape){ sizes[i], sizes[j], sizes[(3 * i + j) % 11], way };
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < 5; i++)
             shapes[n++] = (struct shape){ large[i][0], large[i][1], large[i][2], way };
         shapes[n++] = (struct shape){ 5, 6, 0, way };
     }
@@ -147,9 +153,9 @@ int main(void)
 {
     static struct shape shapes[1200], few[300];
     int n = list_shapes(shapes);
-    fill(a, 1);
-    fill(b, 2);
-    fill(before, 3);
+    fill(a, PRODUCT_ALIAS * LD, 1);
+    fill(b, LD * LD, 2);
+    fill(before, LD * LD, 3);
     check_errors("reference", &kern_ref, OWN, shapes, n, 5e-6);
     struct tfm_error err;
     if (gemm_open(1, &err) == TFM_OK)
