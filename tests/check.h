@@ -33,6 +33,12 @@ static char check_folder[512];
 /* SKIP("why"): counts as one skipped check. */
 #define SKIP(...) check_skip(__VA_ARGS__)
 
+/* The larger of two errors, where fmax would take the other one for NaN. */
+static inline double check_worse(double a, double b)
+{
+    return isnan(a) || isnan(b) ? INFINITY : fmax(a, b);
+}
+
 __attribute__((format(printf, 2, 0))) static inline bool check_print(bool passed, const char *name,
                                                                      va_list args)
 {

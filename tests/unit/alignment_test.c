@@ -70,7 +70,7 @@ static double worst_sum(const struct tfm_hypothesis *h)
         double sum = 0;
         for (int s = 0; s < h->n_source_units; s++)
             sum += (double)h->alignment[t * h->n_source_units + s];
-        worst = fmax(worst, fabs(sum - 1));
+        worst = check_worse(worst, fabs(sum - 1));
     }
     return worst;
 }
@@ -102,7 +102,7 @@ static void test_laws(const struct tfm_model *model, enum tfm_align unit)
                        x->score != without[i].hypotheses[h].score;
             differ += !same_alignment(x, &again[i].hypotheses[h]);
             missing += (x->alignment == NULL) != (i == 5);
-            worst = fmax(worst, worst_sum(x));
+            worst = check_worse(worst, worst_sum(x));
             n_words += unit == TFM_ALIGN_WORDS && i != 5 && x->n_source_units != count_words(lines[i]);
         }
     }
@@ -157,8 +157,8 @@ static void test_observed(const struct tfm_model *model, int i)
         for (int s = 0; s < h->n_source_units; s++)
             sum += (double)seen.mean[r][s];
         for (int s = 0; s < h->n_source_units; s++)
-            worst = fmax(
-                worst, fabs((double)h->alignment[r * h->n_source_units + s] - (double)seen.mean[r][s] / sum));
+            worst = check_worse(worst, fabs((double)h->alignment[r * h->n_source_units + s] -
+                                            (double)seen.mean[r][s] / sum));
     }
     CHECK(seen.heads == model->config.heads, "the observer saw %d heads", seen.heads);
     CHECK_NEAR(worst, 0, 1e-5, "the alignment is the mean of what it saw, without </s>");

@@ -133,7 +133,8 @@ static void test_near(const struct tfm_model *model, const struct tfm_model *bef
     must(tfm_score(t, lines, lines, N_LINES, &a, &err));
     must(tfm_score(u, lines, lines, N_LINES, &b, &err));
     for (int i = 0; i < N_LINES; i++) {
-        worst = fmax(worst, fabs(a[i].hypotheses[0].normalized_score - b[i].hypotheses[0].normalized_score));
+        worst = check_worse(
+            worst, fabs(a[i].hypotheses[0].normalized_score - b[i].hypotheses[0].normalized_score));
         same &= a[i].hypotheses[0].score == b[i].hypotheses[0].score;
     }
     CHECK(!same && worst < 0.1, "scores a piece are other ones, and near: %.4f", worst);

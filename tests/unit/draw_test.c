@@ -38,7 +38,7 @@ static double worst_deviation(const bool *allowed, double temperature)
     for (int i = 0; i < V; i++) {
         double p = allowed[i] ? exp((double)logits[i] / temperature) / sum : 0;
         double deviation = sqrt(N * p * (1 - p)) + 0.5;
-        worst = fmax(worst, fabs(count[i] - N * p) / deviation);
+        worst = check_worse(worst, fabs(count[i] - N * p) / deviation);
     }
     return worst;
 }

@@ -168,7 +168,7 @@ static void test_scores(const struct tfm_model *const *models)
     }
     must(tfm_score(all, lines, targets, N_LINES, &together, &err), &err);
     for (int i = 0; i < N_LINES; i++)
-        worst = fmax(worst, fabs(mean[i] - together[i].hypotheses[0].score));
+        worst = check_worse(worst, fabs(mean[i] - together[i].hypotheses[0].score));
     CHECK_NEAR(worst, 0, 1e-4, "a score is the mean of the models' scores");
     tfm_translator_free(all);
 }

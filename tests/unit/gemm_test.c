@@ -76,7 +76,7 @@ static double worst_error(const struct kern *kern, enum how how, const struct sh
             double sum = s->way & 4 ? (double)before[i * LD + j] : 0;
             for (int l = 0; l < s->k; l++)
                 sum += element(a, a_stride(s), s->way & 1, i, l) * element(b, LD, s->way & 2, l, j);
-            worst = fmax(worst, fabs((double)c[i * LD + j] - sum) / sqrt(s->k + 1.0));
+            worst = check_worse(worst, fabs((double)c[i * LD + j] - sum) / sqrt(s->k + 1.0));
             c[i * LD + j] = before[i * LD + j];
         }
     }
@@ -105,7 +105,7 @@ static void check_errors(const char *name, const struct kern *kern, enum how how
 {
     double worst = 0;
     for (int i = 0; i < n; i++)
-        worst = fmax(worst, worst_error(kern, how, &shapes[i]));
+        worst = check_worse(worst, worst_error(kern, how, &shapes[i]));
     CHECK(worst < bound, "%s: products are right to %.0e, and write nothing else: %.1e", name, bound, worst);
 }
 

@@ -81,9 +81,10 @@ static void check_gradients(const char *name, struct problem *p)
             *w = old - e;
             double down = loss_of(p, false);
             *w = old;
-            difference = fmax(difference, fabs((up - down) / (2 * e) - p->grad_block[param->offset + i]));
+            difference =
+                check_worse(difference, fabs((up - down) / (2 * e) - p->grad_block[param->offset + i]));
         }
-        if (difference / largest > worst) {
+        if (!(difference / largest <= worst)) {
             worst = difference / largest;
             worst_name = param->name;
         }

@@ -230,7 +230,7 @@ static void check_weights(void)
             back[j] = scale * (real)q[j];
             exact &= (double)back[j] == (double)scale * q[j];
             largest = abs(q[j]) > largest ? abs(q[j]) : largest;
-            worst = fmax(worst, fabs((double)(w[j] - back[j])) / (double)scale);
+            worst = check_worse(worst, fabs((double)(w[j] - back[j])) / (double)scale);
         }
         most &= largest == 127;
         same &= int8_quantise_row(again, back, IN) == scale && memcmp(q, again, IN) == 0;

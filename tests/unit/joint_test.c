@@ -89,7 +89,7 @@ static void look(void *user, const struct tfm_value *value)
             sum += row[j];
             seen->later += j > i ? row[j] : 0;
         }
-        seen->sums = fmax(seen->sums, fabs(sum - 1));
+        seen->sums = check_worse(seen->sums, fabs(sum - 1));
     }
     const float *row = value->data + (size_t)seen->n_source * (size_t)value->stride;
     for (int j = 0; j <= seen->n_source && j < 64; j++)
@@ -118,7 +118,7 @@ static void test_alignment(const struct tfm_model *model)
     for (int j = 0; j < seen.n_source; j++)
         rest += seen.weight[j];
     for (int j = 0; j < h->n_source_units; j++)
-        worst = fmax(worst, fabs((double)h->alignment[j] - seen.weight[j] / rest));
+        worst = check_worse(worst, fabs((double)h->alignment[j] - seen.weight[j] / rest));
     CHECK_INT(h->n_source_units, seen.n_source, "the alignment has all source pieces");
     CHECK(worst < 1e-5, "that of the first piece is the attention of the start symbol's row (%.1e)", worst);
     tfm_translator_free(translator);

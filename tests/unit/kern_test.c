@@ -228,8 +228,8 @@ static void check_reference(void)
             exponentials += exp((double)x[i]);
         }
         for (int i = 0; i < n; i++)
-            worst = fmax(worst, fabs((double)p[i] - exp(2 * ((double)x[i] - max)) / sum));
-        worst = fmax(worst, fabs((double)kern_ref.logsumexp(x, n) - log(exponentials)) / 10);
+            worst = check_worse(worst, fabs((double)p[i] - exp(2 * ((double)x[i] - max)) / sum));
+        worst = check_worse(worst, fabs((double)kern_ref.logsumexp(x, n) - log(exponentials)) / 10);
     }
     CHECK(worst < 2e-7, "the reference agrees with the formulas in double (%.1e)", worst);
 
@@ -239,13 +239,13 @@ static void check_reference(void)
     kern_ref.sigmoid(y, x, MAX);
     for (int i = 0; i < MAX; i++) {
         double s = 1 / (1 + exp(-(double)x[i]));
-        relative = fmax(relative, fabs((double)y[i] - s) / s);
+        relative = check_worse(relative, fabs((double)y[i] - s) / s);
         p[i] = 1;
     }
     kern_ref.sigmoid_backward(p, y, MAX);
     for (int i = 0; i < MAX; i++) {
         double e = exp(-fabs((double)x[i]));
-        slope = fmax(slope, fabs((double)p[i] - e / (1 + e) / (1 + e)));
+        slope = check_worse(slope, fabs((double)p[i] - e / (1 + e) / (1 + e)));
     }
     CHECK(relative < 3e-7, "the sigmoid is right to %.1e of its value", relative);
     CHECK(slope < 2e-7, "and its derivative to %.1e", slope);
@@ -262,7 +262,7 @@ static void check_reference(void)
         x[i] = (real)(i - MAX / 2) / 64; /* to +-32 */
     kern_ref.gate_tanh(y, x, MAX);
     for (int i = 0; i < MAX; i++)
-        tanh_error = fmax(tanh_error, fabs((double)y[i] - tanh((double)x[i])));
+        tanh_error = check_worse(tanh_error, fabs((double)y[i] - tanh((double)x[i])));
     x[5] = (real)NAN;
     kern_ref.gate_tanh(p, x, 16);
     CHECK(isnan(p[5]) && !isnan(p[4]), "tanh of NaN is NaN");
@@ -306,9 +306,9 @@ static void check_activation(enum kern_act act, const char *name)
     kern_ref.act_backward(slope, x, MAX, act);
     for (int i = 0; i < MAX; i++) {
         double at = (double)x[i], up = activation(at + h, act), down = activation(at - h, act);
-        error = fmax(error, fabs((double)y[i] - activation(at, act)) / fmax(1, fabs(at)));
+        error = check_worse(error, fabs((double)y[i] - activation(at, act)) / fmax(1, fabs(at)));
         if (at != 0 || act != ACT_RELU)
-            slope_error = fmax(slope_error, fabs((double)slope[i] - (up - down) / (2 * h)));
+            slope_error = check_worse(slope_error, fabs((double)slope[i] - (up - down) / (2 * h)));
     }
     CHECK(error < 3e-7, "%s is right to %.1e", name, error);
     CHECK(slope_error < 1e-6, "and its derivative to %.1e", slope_error);
@@ -345,8 +345,8 @@ static void check_additive(void)
     kern_ref.additive_backward(&dq, dk, &dv, ones, &q, k, MAX, &v, MAX, 1);
     for (int i = 0; i < MAX; i++) {
         double t = tanh((double)k[i]);
-        worst = fmax(worst, fabs((double)y[i] - t));
-        slope = fmax(slope, fabs((double)dk[i] - (1 - t * t)));
+        worst = check_worse(worst, fabs((double)y[i] - t));
+        slope = check_worse(slope, fabs((double)dk[i] - (1 - t * t)));
         sum += 1 - t * t;
     }
     CHECK(worst < 2e-7, "the hyperbolic tangent is right to %.1e", worst);

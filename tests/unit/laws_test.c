@@ -365,12 +365,12 @@ static void test_scores(const struct tfm_model *model)
                        &run);
             double total = 0, sum_found = 0;
             for (int j = 0; j < n; j++) {
-                worst = fmax(worst, fabs((double)nll[j] + hypothesis->piece_scores[j]));
+                worst = check_worse(worst, fabs((double)nll[j] + hypothesis->piece_scores[j]));
                 total -= nll[j];
                 sum_found += hypothesis->piece_scores[j];
                 compared++;
             }
-            worst = fmax(worst, fabs(total - hypothesis->score));
+            worst = check_worse(worst, fabs(total - hypothesis->score));
             wrong_sums +=
                 sum_found != hypothesis->score || hypothesis->normalized_score != hypothesis->score / n;
             arena_reset(&arena, 0);

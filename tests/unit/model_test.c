@@ -169,7 +169,7 @@ static void test_int8(void)
           "with the same weights each time");
     double worst = 0;
     for (size_t i = 0; i < params.size; i++)
-        worst = fmax(worst, fabs((double)(values[i] - whole[i])));
+        worst = check_worse(worst, fabs((double)(values[i] - whole[i])));
     CHECK(worst > 0 && worst < 0.02, "near to those in floats (%.4f)", worst);
     void *blocks[] = { values, whole, from_file, as_reals };
     for (int i = 0; i < 4; i++)

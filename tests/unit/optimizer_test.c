@@ -78,7 +78,7 @@ static void test_formula(const real *first, double decay)
         for (size_t i = param->offset; i < param->offset + params_count(param); i++) {
             double difference =
                 (double)o.weights[i] - expected((double)first[i], i, param->is_vector ? 0 : decay);
-            worst = fmax(worst, fabs(difference));
+            worst = check_worse(worst, fabs(difference));
         }
     }
     CHECK(worst < 1e-6, "decay %g: every weight is that of the formula, within %g", decay, worst);

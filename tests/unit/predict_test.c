@@ -119,7 +119,7 @@ static void test_probabilities(const struct tfm_model *model)
             int id = (int)json_integer_value(json_object_get(one, "id"));
             double p = json_real_value(json_object_get(one, "probability"));
             const char *piece = json_string_value(json_object_get(one, "piece"));
-            worst = fmax(worst, fabs(p / probability(&logits, place, id) - 1));
+            worst = check_worse(worst, fabs(p / probability(&logits, place, id) - 1));
             n_wrong += p > before || strcmp(piece, spm_piece(model->source, id)) != 0;
             before = p;
             sum += p;

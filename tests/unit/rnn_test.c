@@ -80,12 +80,12 @@ static void test_observe(const struct tfm_model *model)
         double sum = 0;
         for (int j = 0; j < seen.weights.cols; j++)
             sum += (double)seen.weight[t * seen.weights.cols + j];
-        sums = fmax(sums, fabs(sum - 1));
+        sums = check_worse(sums, fabs(sum - 1));
         for (int i = 0; i < 24; i++) {
             double mix = 0;
             for (int j = 0; j < seen.weights.cols; j++)
                 mix += (double)seen.weight[t * seen.weights.cols + j] * (double)seen.source[j * 24 + i];
-            worst = fmax(worst, fabs(mix - (double)seen.mix[t * 24 + i]));
+            worst = check_worse(worst, fabs(mix - (double)seen.mix[t * 24 + i]));
         }
     }
     CHECK_NEAR(sums, 0, 1e-6, "its rows sum to 1");
@@ -142,7 +142,7 @@ static void test_alignment(const struct tfm_model *model)
     /* Without </s>, whose part the others get. */
     double worst = 0, rest = 1 - (double)seen.weight[seen.weights.cols - 1];
     for (int j = 0; j < h->n_source_units; j++)
-        worst = fmax(worst, fabs((double)h->alignment[j] - (double)seen.weight[j] / rest));
+        worst = check_worse(worst, fabs((double)h->alignment[j] - (double)seen.weight[j] / rest));
     CHECK(h->n_source_units == seen.weights.cols - 1 && worst < 1e-5,
           "the alignment of the first piece is the attention that an observer sees (%.1e)", worst);
     tfm_translator_free(translator);

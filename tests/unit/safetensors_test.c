@@ -46,7 +46,7 @@ static void test_round_trip(struct pool *pool, const char *name, enum tensor_typ
     CHECK_INT(found_type, type, "%s: its type", name);
     double worst = 0;
     for (size_t i = 0; i < params.size; i++)
-        worst = fmax(worst, fabs((double)(block[i] - found[i])) / fmax(fabs((double)block[i]), 6.2e-5));
+        worst = check_worse(worst, fabs((double)(block[i] - found[i])) / fmax(fabs((double)block[i]), 6.2e-5));
     CHECK_NEAR(worst, 0, type == TENSOR_F16 ? 0x1p-11 : 0, "%s: its values", name);
     CHECK(safetensors_write(second, &params, found, type, pool, &err) == TFM_OK &&
               check_same_files(first, second),

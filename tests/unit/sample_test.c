@@ -156,7 +156,7 @@ static void check_unigram_frequencies(const struct spm *spm)
     }
     for (int i = 0; i < l.n; i++) {
         double p = l.ways[i].weight / l.total, sigma = sqrt(p * (1 - p) / n_draws);
-        worst = fmax(worst, fabs((double)l.ways[i].seen / n_draws - p) / (sigma + 1e-4));
+        worst = check_worse(worst, fabs((double)l.ways[i].seen / n_draws - p) / (sigma + 1e-4));
         ints_release(&l.ways[i].ids);
     }
     CHECK(l.n > 5 && worst < 5, "unigram: %d segmentations, each as often as P^alpha says (%.1f sigma)", l.n,

@@ -149,7 +149,7 @@ static void test_observe(const struct tfm_model *model)
     for (int i = 0; i < seen.state.rows * 24; i++) {
         double f = (double)seen.values[0][i], before = i < 24 ? 0 : (double)seen.values[2][i - 24];
         double state = f * before + (1 - f) * (double)seen.values[1][i];
-        worst = fmax(worst, fabs(state - (double)seen.values[2][i]));
+        worst = check_worse(worst, fabs(state - (double)seen.values[2][i]));
     }
     CHECK_NEAR(worst, 0, 1e-6, "and hold to c = f c + (1 - f) u");
     CHECK_INT(seen.n_self, 0, "there is no self-attention in the decoder");
