@@ -5,8 +5,7 @@
  *     log p = logits - logsumexp(logits)      beam_step(the best of log p)
  * The rows of a step are the live hypotheses, those of one sentence side by side: each is a self-attention
  * segment of its own over the cache rows of its history; together they are one cross-attention segment over
- * their source. Logits are made for a few rows at a time, and of each row only a few candidates are kept
- * (candidates.c). With a shortlist, a sentence has an unembedding of its own, of the rows of E that it lists.
+ * their source. Of the logits of each row only a few candidates are kept (scores.c). With a shortlist, a sentence has an unembedding of its own, of the rows of E that it lists.
  * An ensemble takes each step with all its members, and log p = sum_m w_m log p_m, as Marian has it.
  * Whatever is computed for a row depends on that row alone, so neither batch nor threads change a digit.
  */
@@ -17,9 +16,9 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "decode/scores.h"
 #include "model/decoder.h"
 
-#define TILE         32    /* rows whose logits are in memory together */
 #define ENCODER_ROWS 128   /* source pieces that are encoded together, or one sentence's */
 #define LEAST_WEIGHT 0.01f /* of a term that is begun where the model looks elsewhere */
 
@@ -76,14 +75,29 @@ static const struct net *nth_net(const struct search_options *options, const str
     return m == 0 ? net : options->more[m - 1];
 }
 
+/* The widest rows that the members multiply. */
+static int widest(const struct search_options *options, const struct net *net)
+{
+    int most = 0;
+    for (int m = 0; m <= options->n_more; m++) {
+        const struct config *config = nth_net(options, net, m)->config;
+        int width = config->d_model > config->ffn_dim ? config->d_model : config->ffn_dim;
+        most = width > most ? width : most;
+    }
+    return most;
+}
+
+/* What the scores of a step take: where tokens are drawn, for a few rows, whoever's they are. */
+static size_t scores_size(const struct search_options *options, const struct net *net, int n)
+{
+    return scores_scratch(&options->candidates, n, net->unembed.out, widest(options, net),
+                          1 + options->n_more);
+}
+
 size_t search_scratch_base(const struct search_options *options, const struct net *net)
 {
-    size_t sum = candidates_bytes(&options->candidates, net->unembed.out) + ROUNDING;
-    for (int m = 0; m <= options->n_more; m++) {
-        int d = nth_net(options, net, m)->config->d_model, f = nth_net(options, net, m)->config->ffn_dim;
-        sum += sizeof(real) * TILE * (size_t)net->unembed.out + linear_scratch(d > f ? d : f);
-    }
-    return sum;
+    int n = candidates_need_all(&options->candidates) ? INT_MAX : 0;
+    return scores_size(options, net, n) + linear_scratch(widest(options, net)) + ROUNDING;
 }
 
 /* Of one net, and of what there is once for all. */
@@ -120,6 +134,8 @@ size_t search_scratch(const struct search_options *options, const struct net *ne
                       int n_terms)
 {
     size_t sum = search_list_scratch(options, net, n_pieces, n_forced, n_terms);
+    if (!candidates_need_all(&options->candidates))
+        sum += scores_size(options, net, options->beam_size + terms_places(n_terms));
     for (int m = 0; m <= options->n_more; m++)
         sum += scratch_of(options, nth_net(options, net, m), n_pieces, n_forced, n_terms);
     return sum;
@@ -391,65 +407,23 @@ static struct candidate_row *list_rows(struct search *search, int n)
     return rows;
 }
 
-/* logits [n, v] and the logarithms of their sums [n], of one member, for n rows from number `first` on. */
-static void member_logits(real *logits, real *sums, int m, int first, const struct candidate_row *rows, int n,
-                          const struct linear *unembed, const struct search *search)
-{
-    const real *hidden = search->members[m].hidden + (size_t)first * (size_t)unembed->in;
-    linear_forward(logits, hidden, unembed, n, search->run);
-    for (int i = 0; i < n; i++)
-        sums[i] = candidates_sum(logits + (size_t)i * (size_t)unembed->out, &rows[first + i],
-                                 &search->options->candidates, search->net->config, search->run);
-}
-
-/* x [n] = w x + v y. What holds for logits and their logarithmic sums holds for log-probabilities. */
-static void mix(real *x, real w, const real *y, real v, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        x[i] = w * x[i] + v * y[i];
-}
-
-/* The candidates of n rows from number `first` on, that have unembeddings in common: those of a shortlist, or
- * NULL for the whole vocabulary. */
-static void score_part(int first, const struct candidate_row *rows, int n, const struct linear *listed,
-                       const struct search *search)
-{
-    struct arena *arena = search->run->arena;
-    size_t mark = arena_mark(arena);
-    size_t v = (size_t)(listed != NULL ? listed : &search->net->unembed)->out;
-    real *logits = ARENA_TAKE(arena, real, TILE * v), sums[TILE], more_sums[TILE];
-    real *more = search->n_members > 1 ? ARENA_TAKE(arena, real, TILE * v) : NULL;
-    for (int end = first + n; first < end; first += TILE) {
-        int n_here = end - first < TILE ? end - first : TILE;
-        profile_to(search->run->profile, PROFILE_LOSS);
-        for (int m = 0; m < search->n_members; m++) {
-            const struct linear *unembed = listed != NULL ? &listed[m] : &search->members[m].net->unembed;
-            member_logits(m > 0 ? more : logits, m > 0 ? more_sums : sums, m, first, rows, n_here, unembed,
-                          search);
-            if (m == 0)
-                continue;
-            real w = m > 1 ? 1 : (real)search->options->weights[0], w_m = (real)search->options->weights[m];
-            mix(logits, w, more, w_m, (size_t)n_here * v);
-            mix(sums, w, more_sums, w_m, (size_t)n_here);
-        }
-        profile_to(search->run->profile, PROFILE_SEARCH);
-        for (int i = 0; i < n_here; i++)
-            candidates_find(&rows[first + i], logits + (size_t)i * v, sums[i], &search->options->candidates,
-                            search->net->config, search->run);
-    }
-    arena_reset(arena, mark);
-}
-
 /* The candidates of all rows: together, or sentence by sentence where each has its own list. */
 static const struct candidate_row *score_rows(struct search *search, int n)
 {
     const struct candidate_row *rows = list_rows(search, n);
-    if (search->options->shortlist == NULL)
-        score_part(0, rows, n, NULL, search);
-    for (int i = 0, row = 0; i < search->n_live && search->options->shortlist != NULL; i++) {
+    const struct search_options *options = search->options;
+    struct scores_member *members = ARENA_TAKE(search->run->arena, struct scores_member, search->n_members);
+    for (int i = 0, first = 0, n_here; first < n; first += n_here, i++) {
         const struct live_sentence *live = &search->live[i];
-        score_part(row, rows, live->beam.n_live, live->unembed, search);
-        row += live->beam.n_live;
+        n_here = live->unembed != NULL ? live->beam.n_live : n;
+        for (int m = 0; m < search->n_members; m++) {
+            const struct member *member = &search->members[m];
+            const struct linear *unembed = live->unembed != NULL ? &live->unembed[m] : &member->net->unembed;
+            members[m] =
+                (struct scores_member){ unembed, member->hidden + (size_t)first * (size_t)unembed->in };
+        }
+        scores_find(rows + first, n_here, members, search->n_members, options->weights, &options->candidates,
+                    search->net->config, search->run);
     }
     return rows;
 }

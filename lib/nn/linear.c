@@ -32,22 +32,43 @@ static void note_extents(struct extents *extents, const real *x, const struct li
     }
 }
 
+struct linear_rows linear_ready(const real *x, const struct linear *l, int n, const struct run *run)
+{
+    struct linear_rows rows = { .n = n, .x = x };
+    if (!l->packed8)
+        return rows;
+    if (run->extents)
+        note_extents(run->extents, x, l, n);
+    int8_t *q = ARENA_TAKE(run->arena, int8_t, (size_t)n * int8_stride(l->in));
+    real *q_scales = ARENA_TAKE(run->arena, real, n);
+    run->kern->quantise(q, q_scales, x, n, l->in, l->in_scale);
+    rows.q = q;
+    rows.q_scales = q_scales;
+    return rows;
+}
+
+size_t linear_ready_size(int n, int in)
+{
+    return (size_t)n * (int8_stride(in) + sizeof(real)) + 128;
+}
+
+static void multiply8(real *y, const struct linear_rows *rows, const struct linear *l, enum kern_act act,
+                      const struct run *run)
+{
+    run->kern->linear8(y, rows->q, rows->q_scales, l->packed8, l->scales, l->b, rows->n, l->out, l->in, act);
+}
+
 /* Quantised block by block: what is known of a row is found in that row. */
 static void forward8(real *y, const real *x, const struct linear *l, enum kern_act act, int n,
                      const struct run *run)
 {
-    if (run->extents)
-        note_extents(run->extents, x, l, n);
-    size_t mark = arena_mark(run->arena);
-    int block = n < BLOCK8 ? n : BLOCK8;
-    int8_t *q = ARENA_TAKE(run->arena, int8_t, (size_t)block * int8_stride(l->in));
-    real *q_scales = ARENA_TAKE(run->arena, real, block);
-    for (; n > 0; n -= block, x += (size_t)block * l->in, y += (size_t)block * l->out) {
-        block = n < block ? n : block;
-        run->kern->quantise(q, q_scales, x, block, l->in, l->in_scale);
-        run->kern->linear8(y, q, q_scales, l->packed8, l->scales, l->b, block, l->out, l->in, act);
+    for (int block; n > 0; n -= block, x += (size_t)block * l->in, y += (size_t)block * l->out) {
+        size_t mark = arena_mark(run->arena);
+        block = n < BLOCK8 ? n : BLOCK8;
+        struct linear_rows rows = linear_ready(x, l, block, run);
+        multiply8(y, &rows, l, act, run);
+        arena_reset(run->arena, mark);
     }
-    arena_reset(run->arena, mark);
 }
 
 /* c [m, n] = or += a [m, k] b [k, n], for plain rows. */
@@ -110,7 +131,32 @@ void linear_forward_act(real *y, const real *x, const struct linear *l, enum ker
 
 size_t linear_scratch(int in)
 {
-    return BLOCK8 * (int8_stride(in) + sizeof(real)) + 128;
+    return linear_ready_size(BLOCK8, in);
+}
+
+struct linear linear_part(const struct linear *l, int from, int n)
+{
+    struct linear part = *l;
+    size_t before = (size_t)from * (size_t)l->in;
+    part.out = n;
+    part.w = l->w ? l->w + before : NULL;
+    part.b = l->b ? l->b + from : NULL;
+    part.packed = l->packed ? l->packed + before : NULL;
+    if (l->packed8) {
+        part.packed8 = l->packed8 + (size_t)(from / INT8_PANEL) * int8_panel_size(l->in);
+        part.scales = l->scales + from;
+    }
+    return part;
+}
+
+void linear_forward_ready(real *y, const struct linear_rows *rows, const struct linear *l,
+                          const struct run *run)
+{
+    if (l->packed8)
+        multiply8(y, rows, l, ACT_NONE, run);
+    else
+        forward(y, rows->x, l, rows->n, run);
+    profile_product(run->profile, rows->n, l->out, l->in);
 }
 
 void linear_backward_input(real *dx, bool add_dx, const real *dy, const struct linear *l, int n,

@@ -25,7 +25,7 @@ struct extents {
     struct extent {
         const real *scales;
         double rows, sum, squares, most;
-    } *list;
+    } * list;
 };
 
 typedef void linear_visit(struct linear *l, void *arg);
@@ -37,6 +37,21 @@ void linear_forward_act(real *y, const real *x, const struct linear *l, enum ker
                         const struct run *run);
 /* Scratch that the two take at most: of the largest `in` of all linears. */
 size_t linear_scratch(int in);
+
+/* A product part by part, where all of y would be too much to hold: rows made ready once, in the run's arena
+ * (linear_ready_size bytes at most), and then multiplied by each part of l, the rows from .. from + n - 1 of w; `from` is
+ * a multiple of KERN_PANEL. The bits are those of linear_forward. */
+struct linear_rows {
+    int n;
+    const real *x; /* [n, in] */
+    const int8_t *q;
+    const real *q_scales; /* the same for int8 */
+};
+struct linear_rows linear_ready(const real *x, const struct linear *l, int n, const struct run *run);
+size_t linear_ready_size(int n, int in);
+struct linear linear_part(const struct linear *l, int from, int n);
+void linear_forward_ready(real *y, const struct linear_rows *rows, const struct linear *l,
+                          const struct run *run);
 
 /* A linear of n chosen rows of w and b, in any order, packed anew into the run's arena: once for many products, as
  * with a shortlist of the words that can follow. */
