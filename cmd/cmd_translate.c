@@ -140,7 +140,8 @@ static void set_defaults(void *fields)
 static const struct option_table table = {
     .command = COMMAND,
     .usage = "[OPTION]... [FILE]...",
-    .summary = "Translates text line by line: the files, or standard input.",
+    .summary = "Translates text line by line: the files, or standard input. A language model takes a line as the\n"
+               "beginning of a text, and goes on with it.",
     .defaults = set_defaults,
     .options = options,
     .n = sizeof(options) / sizeof(options[0]),
