@@ -133,14 +133,16 @@ static void print_summary(FILE *out, enum score_kind kind, const struct totals *
     fprintf(out,
             "%s\t%ld\npieces\t%.0f\nce-sum\t%.6f\ncross-entropy\t%.6f\nce-mean-words\t%.6f\n"
             "perplexity\t%.6f\n",
-            kind == SCORE_TEXT ? "lines" : "pairs", t->n_pairs, t->n_pieces, -t->sum, -t->sum / pairs, -t->sum / pieces, exp(-t->sum / pieces));
+            kind == SCORE_TEXT ? "lines" : "pairs", t->n_pairs, t->n_pieces, -t->sum, -t->sum / pairs,
+            -t->sum / pieces, exp(-t->sum / pieces));
 }
 
 /* ---- scoring ---- */
 
 static enum tfm_status score_window(struct tfm_translator *translator, const struct score_args *args,
                                     const struct score_pair *pairs, size_t n, enum score_kind kind,
-                                    const char *path, struct output *out, struct totals *totals, struct tfm_error *err)
+                                    const char *path, struct output *out, struct totals *totals,
+                                    struct tfm_error *err)
 {
     const char *sources[WINDOW], *targets[WINDOW];
     const struct tfm_translation *result;
@@ -152,10 +154,11 @@ static enum tfm_status score_window(struct tfm_translator *translator, const str
                                                 : tfm_score(translator, sources, targets, n, &result, err);
     for (size_t i = 0; i < n && status == TFM_OK; i++) {
         if (result[i].n_hypotheses == 0)
-            return cmd_error(err, TFM_EFORMAT,
-                             "%s: line %ld: the %s of more than %d pieces: leave it out, or raise --max-length",
-                             path, pairs[i].number, kind == SCORE_TEXT ? "text is" : "pair has a side",
-                             args->options.max_length);
+            return cmd_error(
+                err, TFM_EFORMAT,
+                "%s: line %ld: the %s of more than %d pieces: leave it out, or raise --max-length", path,
+                pairs[i].number, kind == SCORE_TEXT ? "text is" : "pair has a side",
+                args->options.max_length);
         const struct tfm_hypothesis *h = &result[i].hypotheses[0];
         if (!args->summary)
             print_score(out->file, args, &pairs[i], h);
@@ -213,7 +216,7 @@ static enum tfm_status check_kind(const struct tfm_model *model, const struct sc
         return TFM_OK;
     return cmd_error(err, TFM_EINVAL,
                      input->kind == SCORE_TEXT
-                         ? "%s scores translations: expected two files, source and target, found %s alone"
+                         ? "%s is no language model: expected two files, source and target, found %s alone"
                          : "%s is a language model: expected one text, found pairs, of %s",
                      tfm_model_folder(model), input->target_path);
 }
@@ -249,11 +252,13 @@ int cmd_score(int argc, char **argv)
         return status;
     int n_given = (args.sets[0] != NULL) + (args.tsv != NULL) + (n > 0);
     if (n_given != 1 || n > 2)
-        return options_wrong(&table,
-                             "found %d files and %d of --train-sets and --tsv, expected two files (or the text of a "
-                             "language model), or one of these",
-                             n, n_given - (n > 0));
-    const char *first = n > 0 ? argv[1] : args.sets[0], *second = n == 2 ? argv[2] : n == 0 ? args.sets[1] : NULL;
+        return options_wrong(
+            &table,
+            "found %d files and %d of --train-sets and --tsv, expected two files, or one text, or one of these",
+            n, n_given - (n > 0));
+    const char *first = n > 0 ? argv[1] : args.sets[0], *second = args.sets[1];
+    if (n == 2)
+        second = argv[2];
     enum score_kind kind = args.tsv != NULL ? SCORE_TABS : second != NULL ? SCORE_FILES : SCORE_TEXT;
     const char *source = kind == SCORE_FILES ? first : NULL;
     const char *target = kind == SCORE_FILES ? second : kind == SCORE_TABS ? args.tsv : first;

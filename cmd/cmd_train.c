@@ -174,7 +174,7 @@ static const struct option_spec options[] = {
       .help = "or one of SOURCE<tab>TARGET" },
     { .name = "valid-freq", FIELD(options.valid_freq), .argument = "AMOUNT", .help = "validate this often" },
     { .name = "valid-metrics", FIELD(options.valid_metrics), .argument = "LIST",
-      .standard = "ce,bleu; of plain text ce,perplexity, with --arch encoder accuracy,ce",
+      .standard = "ce,bleu, or what suits plain text",
       .help = "some of ce (cross-entropy), perplexity, accuracy, bleu and chrf (of translations), with commas; the "
               "last decides what is best" },
     { .name = "watch-attention", FIELD(options.watch_attention), .argument = "FILE", .bare = "",
@@ -264,8 +264,8 @@ static int check_arguments(struct train_args *args, int n_operands, char **argv)
                                        &args->heads, &table);
     if (wrong != OPTIONS_GO_ON)
         return wrong;
-    bool is_text = o->arch == TFM_ARCH_ENCODER ||
-                   (o->arch == TFM_ARCH_DECODER && args->tsv_fields != NULL && strchr(args->tsv_fields, ',') == NULL);
+    bool is_text = o->arch == TFM_ARCH_ENCODER || (o->arch == TFM_ARCH_DECODER && args->tsv_fields != NULL &&
+                                                   strchr(args->tsv_fields, ',') == NULL);
     return options_columns(&table, args->tsv_fields, &args->options.source_field,
                            is_text ? NULL : &args->options.target_field);
 }

@@ -61,7 +61,8 @@ enum tfm_status comparison_open(struct comparison *c, const char *source_path, c
         status = tfm_model_open(&c->before, folder, err);
     if (status == TFM_OK && tfm_model_is_language_model(c->before))
         status = cmd_error(err, TFM_EINVAL,
-                           "%s is a language model, which makes no translations to compare (--valid-sets)", folder);
+                           "%s is a language model, which makes no translations to compare (--valid-sets)",
+                           folder);
     return status;
 }
 

@@ -15,11 +15,9 @@ static const char *shown_path(const char *path)
 enum tfm_status score_input_open(struct score_input *input, enum score_kind kind, const char *source_path,
                                  const char *target_path, bool is_n_best, struct tfm_error *err)
 {
-    *input = (struct score_input){ .source_path = source_path,
-                                   .target_path = target_path,
-                                   .kind = kind,
-                                   .is_n_best = is_n_best,
-                                   .id = -1 };
+    *input = (struct score_input){
+        .source_path = source_path, .target_path = target_path, .kind = kind, .is_n_best = is_n_best, .id = -1
+    };
     enum tfm_status status = tfm_lines_open(&input->target, target_path, err);
     if (status == TFM_OK && source_path != NULL)
         status = tfm_lines_open(&input->source, source_path, err);

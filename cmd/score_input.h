@@ -28,8 +28,8 @@ struct score_pair {
     long number; /* of the line in the target's file */
 };
 
-/* source_path is for SCORE_FILES, and NULL else. is_n_best: target_path has "id ||| text ||| ...", where id counts the
- * source's lines from 0. */
+/* source_path is for SCORE_FILES, and NULL else. is_n_best: target_path has "id ||| text ||| ...", where id
+ * counts the source's lines from 0. */
 enum tfm_status score_input_open(struct score_input *input, enum score_kind kind, const char *source_path,
                                  const char *target_path, bool is_n_best, struct tfm_error *err);
 /* *more is false at the end. The pair's strings are the caller's. */

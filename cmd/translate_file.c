@@ -134,8 +134,8 @@ static enum tfm_status translate_window(struct translation_job *job, const struc
     show_progress(job, path, 0, true); /* notes get lines of their own */
     for (size_t i = 0; i < w->n; i++) {
         if (result[i].n_hypotheses == 0)
-            return cmd_error(err, TFM_EFORMAT,
-                             "%s: line %ld: %s longer than --max-length", shown_path(path), w->number[i],
+            return cmd_error(err, TFM_EFORMAT, "%s: line %ld: %s longer than --max-length", shown_path(path),
+                             w->number[i],
                              tfm_model_is_language_model(job->model) ? "the beginning of a text is"
                                                                      : "what is forced on it is");
         int n_shown = job->style->print.n_best ? result[i].n_hypotheses : 1;

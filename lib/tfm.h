@@ -251,8 +251,8 @@ TFM_API enum tfm_status tfm_translator_new_ensemble(struct tfm_translator **tran
                                                     struct tfm_error *err);
 TFM_API void tfm_translator_free(struct tfm_translator *translator);
 
-/* Translates n lines (without line ends; a line with only white space gives an empty text). A language model makes a
- * text of each line, its beginning, which may be empty. result[0..n-1]
+/* Translates n lines (without line ends; a line with only white space gives an empty text). A language model
+ * takes each line, also an empty one, as the beginning of a text, and goes on with it. result[0..n-1]
  * are in the order of the lines and stay valid until the next call on this translator. The text of a line
  * does not depend on the other lines, on the batch size, on the number of threads or on the CPU. */
 TFM_API enum tfm_status tfm_translate(struct tfm_translator *translator, const char *const *lines, size_t n,
@@ -265,8 +265,8 @@ TFM_API enum tfm_status tfm_translate_forced(struct tfm_translator *translator, 
                                              const struct tfm_translation **result, struct tfm_error *err);
 
 /* Scores given pairs: the one hypothesis of line i is targets[i], with the scores that the model gives it; a
- * translation has the score that it was found with. Lines are not cut, and blank ones are scored, too. A language
- * model scores the lines; targets is NULL then. */
+ * translation has the score that it was found with. Lines are not cut, and blank ones are scored, too. A
+ * language model scores the lines, and its targets are NULL. */
 TFM_API enum tfm_status tfm_score(struct tfm_translator *translator, const char *const *lines,
                                   const char *const *targets, size_t n,
                                   const struct tfm_translation **result, struct tfm_error *err);
@@ -356,8 +356,8 @@ enum tfm_event_kind {
     TFM_EVENT_ATTENTION, /* `heads`, at each validation; `text` is the folder with the pictures */
 };
 
-/* Attention: of the encoder or the decoder to itself, and of the decoder to the encoder; AUTO is the last of them that a
- * model has. */
+/* Attention: of the encoder or the decoder to itself, and of the decoder to the encoder; AUTO is the last of
+ * them that a model has, and a choice alone. */
 enum tfm_part { TFM_ENCODER, TFM_DECODER, TFM_CROSS, TFM_PART_AUTO };
 
 enum tfm_verdict {
@@ -519,8 +519,8 @@ struct tfm_train_options {
     int keep_last;             /* the newest checkpoints that are kept beside the best. Default 1 */
     int early_stopping;        /* stop after so many validations without a new best; 0: off. Default 10 */
     const char *valid_metrics; /* some of "ce", "perplexity", "accuracy", "bleu", "chrf" with commas; the last one
-                                  decides early stopping. Default NULL: "ce,bleu", of TFM_ARCH_ENCODER "accuracy,ce", of a
-                                  language model "ce,perplexity" */
+                                  decides early stopping. Default NULL: "ce,bleu", of TFM_ARCH_ENCODER
+                                  "accuracy,ce", of a language model "ce,perplexity" */
     float exponential_smoothing; /* the model validated and exported is a running mean of the weights that
                                     moves by this part an update; 0: off. Default 0.001 */
     bool f16;                  /* export weights as F16 (default) rather than F32 */

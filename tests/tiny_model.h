@@ -25,7 +25,7 @@ struct tiny_options {
     float eos_bias, unk_bias;
     uint64_t seed;
     int d_model; /* 0: 24 */
-    bool is_decoder; /* a decoder alone ... */
+    bool is_decoder;  /* a decoder alone ... */
     bool is_language; /* ... as a language model */
     bool is_encoder; /* an encoder alone */
     bool has_mask;   /* in the vocabulary, where an encoder alone has one in any case */

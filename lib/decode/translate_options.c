@@ -69,7 +69,8 @@ static enum tfm_status check_language_model(const struct tfm_translate_options *
         { "an alignment", o->alignment != TFM_ALIGN_NONE },
         { "the replacement of unknown pieces", o->replace_unk },
         { "a glossary", o->glossary != NULL },
-        { "a shortlist", o->shortlist != NULL && strcmp(o->shortlist, "auto") != 0 && strcmp(o->shortlist, "off") != 0 },
+        { "a shortlist",
+          o->shortlist != NULL && strcmp(o->shortlist, "auto") != 0 && strcmp(o->shortlist, "off") != 0 },
         { "the maximal length factor", o->max_length_factor != DEFAULT_LENGTH_FACTOR },
     };
     for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++)
@@ -122,8 +123,7 @@ void translate_options_search(struct search_options *search, const struct tfm_tr
         .max_length_factor = o->max_length_factor,
         .max_text = config->task == CONFIG_LANGUAGE_MODEL ? o->max_length : 0,
         .align = o->alignment != TFM_ALIGN_NONE || o->replace_unk,
-        .align_layer =
-            o->alignment_layer >= 0 ? o->alignment_layer : config_alignment_layers(config) - 1,
+        .align_layer = o->alignment_layer >= 0 ? o->alignment_layer : config_alignment_layers(config) - 1,
         .candidates = { .allow_unk = o->allow_unk || o->replace_unk,
                         .min_length = o->min_length,
                         .no_repeat_ngram_size = o->no_repeat_ngram_size,

@@ -382,7 +382,8 @@ static bool is_language_model(const struct tfm_translator *t)
     return t->net->config->task == CONFIG_LANGUAGE_MODEL;
 }
 
-/* lines NULL: the empty ones of a language model; targets NULL, or what is forced on each line (NULL: nothing). */
+/* lines NULL: those of a language model, all empty; targets NULL, or what is forced on each line (NULL:
+ * nothing). */
 static enum tfm_status run_call(struct tfm_translator *t, const char *const *lines,
                                 const char *const *targets, bool is_scoring, size_t n,
                                 const struct tfm_translation **result, struct tfm_error *err)
@@ -446,7 +447,8 @@ enum tfm_status tfm_score(struct tfm_translator *t, const char *const *lines, co
         return err_set(err, TFM_EINVAL,
                        is_language_model(t) ? "a language model scores texts: found sources, too"
                                             : "this model scores translations: found texts without a source");
-    return run_call(t, targets != NULL ? lines : NULL, targets != NULL ? targets : lines, true, n, result, err);
+    return run_call(t, targets != NULL ? lines : NULL, targets != NULL ? targets : lines, true, n, result,
+                    err);
 }
 
 void tfm_translator_profile(struct tfm_profile *profile, struct tfm_translator *t)

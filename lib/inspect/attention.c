@@ -77,8 +77,7 @@ static enum tfm_status select_maps(struct attention *a, const struct config *con
             "this model is an encoder alone, which looks at its own text; it can show the part encoder");
     if (n_layers == 0 && config->architecture == CONFIG_DECODER_ONLY)
         return err_set(
-            err, TFM_EINVAL,
-            "this model is a decoder alone, which looks at %s; it can show the part decoder",
+            err, TFM_EINVAL, "this model is a decoder alone, which looks at %s; it can show the part decoder",
             config->task == CONFIG_LANGUAGE_MODEL ? "one text" : "source and target as one sequence");
     if (n_layers == 0)
         return err_set(
@@ -107,8 +106,8 @@ static enum tfm_status label_axes(struct attention *a, const struct tfm_model *m
     a->n_target = (int)target->n;
     a->source = piece_labels(source, model->source, err);
     a->target = piece_labels(target, model->target, err);
-    a->is_joint = model->config.architecture == CONFIG_DECODER_ONLY &&
-                  model->config.task != CONFIG_LANGUAGE_MODEL;
+    a->is_joint =
+        model->config.architecture == CONFIG_DECODER_ONLY && model->config.task != CONFIG_LANGUAGE_MODEL;
     size_t n_before = a->is_joint ? source->n - 1 : 0;
     size_t n_read = n_before + target->n;
     a->inputs = mem_alloc(n_read * sizeof(*a->inputs), err);

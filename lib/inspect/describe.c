@@ -167,8 +167,7 @@ static void text_architecture(FILE *out, const struct config *c, const json_t *c
         [TFM_TIE_ALL] = "one matrix for input and output",
         [TFM_TIE_NONE] = "a matrix each for input and output",
     };
-    fprintf(out, "  embeddings          %s%s\n",
-            is_of_text(c) ? alone[c->tie] : ties[c->tie],
+    fprintf(out, "  embeddings          %s%s\n", is_of_text(c) ? alone[c->tie] : ties[c->tie],
             c->scale_embedding ? ", times the square root of the width" : "");
     fprintf(out, "  positions           %s", config_text(config, "positions"));
     if (c->max_positions > 0)

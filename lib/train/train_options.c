@@ -113,8 +113,8 @@ static enum tfm_status check_schedule(const struct tfm_train_options *o, struct 
     return TFM_OK;
 }
 
-/* What a corpus or a validation set is made of: two files, or one with tabs; of plain text one file. All of a training
- * are alike. */
+/* What a corpus or a validation set is made of: two files, or one with tabs; of plain text one file. All of a
+ * training are alike. */
 static enum tfm_status check_sources(const struct tfm_corpus *c, const struct tfm_train_options *o,
                                      const char *what, struct tfm_error *err)
 {
@@ -125,8 +125,8 @@ static enum tfm_status check_sources(const struct tfm_corpus *c, const struct tf
                        c->target);
     if (!is_text && c->source != NULL && c->target == NULL && o->arch == TFM_ARCH_DECODER)
         return err_set(err, TFM_EINVAL,
-                       "%s needs two files, source and target, where the first has them: found %s alone", what,
-                       c->source);
+                       "%s needs two files, source and target, where the first has them: found %s alone",
+                       what, c->source);
     if ((c->source == NULL && c->tsv == NULL) || (!is_text && (c->source == NULL) != (c->target == NULL)))
         return err_set(err, TFM_EINVAL, "%s needs %s", what,
                        is_text ? "a file of text, or a column of one with tabs"
@@ -184,16 +184,16 @@ static enum tfm_status check_columns(const struct tfm_train_options *o, struct t
         has_tsv = has_tsv || o->corpora[i].tsv != NULL;
     if (train_options_is_text(o)) {
         if (o->source_field < 0 || o->target_field != 0 || (has_tsv && o->source_field == 0))
-            return err_set(
-                err, TFM_EINVAL,
-                "--tsv and --valid-tsv of plain text need the column of the text: --tsv-fields N");
+            return err_set(err, TFM_EINVAL,
+                           "--tsv and --valid-tsv of plain text need the column of the text: --tsv-fields N");
         return TFM_OK;
     }
     if (o->source_field > 0 && o->target_field == 0)
-        return err_set(err, TFM_EINVAL,
-                       "--tsv-fields is %d, the column of a text, and the first corpus is of pairs: expected two "
-                       "columns, as in 1,2",
-                       o->source_field);
+        return err_set(
+            err, TFM_EINVAL,
+            "--tsv-fields is %d, the column of a text, and the first corpus is of pairs: expected two columns, as "
+            "in 1,2",
+            o->source_field);
     if (o->source_field < 0 || o->target_field < 0 || (o->source_field == 0) != (o->target_field == 0))
         return err_set(err, TFM_EINVAL, "--tsv-fields is %d,%d; it can be two numbers of columns, from 1",
                        o->source_field, o->target_field);
@@ -293,9 +293,10 @@ static enum tfm_status read_metrics(struct metric_list *metrics, const struct tf
                 err, TFM_EINVAL,
                 "--valid-metrics is \"%s\"; it can be some of " METRIC_NAMES ", with commas between", names);
         if (train_options_is_text(o) && train_options_is_of_text((enum metric)m))
-            return err_set(err, TFM_EINVAL,
-                           "--valid-metrics names %s, which is of translations: a model of plain text makes none",
-                           metric_names[m]);
+            return err_set(
+                err, TFM_EINVAL,
+                "--valid-metrics names %s, which is of translations: a model of plain text makes none",
+                metric_names[m]);
         metrics->list[metrics->n++] = (enum metric)m;
         name += len;
     }

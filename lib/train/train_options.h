@@ -25,8 +25,8 @@ bool train_options_is_of_text(enum metric metric);    /* of translations, rather
 
 const char *train_options_arch(const struct config *config); /* "transformer", "rnn", "decoder", "encoder" */
 
-/* Whether corpora are texts alone rather than pairs: those of an encoder alone; with a decoder alone the first corpus
- * tells, and then it is a language model. */
+/* Whether corpora are texts alone rather than pairs: those of an encoder alone; with a decoder alone the first
+ * corpus tells, and then it is a language model. */
 bool train_options_is_text(const struct tfm_train_options *options);
 
 /* Copies the options, checks what the trainer relies on and puts the preset's batch size, learning rate and

@@ -1,6 +1,7 @@
 /*
  * golden.h: holds the whole model to PyTorch in float64: activations, loss and gradients of small models,
- * Transformers, decoders alone, language models, masked ones and recurrent networks, over a batch of three sentences, which PyTorch pads and masks where there
+ * Transformers, decoders alone, language models, masked ones and recurrent networks, over a batch of three
+ * sentences, which PyTorch pads and masks where there
  * is no padding here. make_golden.py wrote the values; weights and batch come from the same formulas on both
  * sides. Included by golden_double_test.c (real is double) and golden_test.c (real is
  * float), which differ in the tolerance only: the largest error of a tensor may be `tolerance` times the
@@ -87,7 +88,7 @@ static const struct golden_variant {
     int max_positions, kv_heads, window;
     enum tfm_attention_function function;
     enum tfm_attention_scale scale;
-    bool is_alone;  /* a decoder without encoder ... */
+    bool is_alone;    /* a decoder without encoder ... */
     bool is_language; /* ... as a language model */
     bool is_masked; /* or the other way round */
 } golden_variants[] = {

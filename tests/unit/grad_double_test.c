@@ -2,7 +2,8 @@
  * grad_double_test.c: every gradient of whole small models against central differences, in double:
  *     dL/dw ~ (L(w + e) - L(w - e)) / 2e
  * post-norm and pre-norm, layer and RMS norm, every activation, every way to tie embeddings, self-attention, SSRU,
- * recurrent layers, a decoder alone, also as a language model, and an encoder alone, every kind of positions and of attention, without dropout and with all three kinds of it (dropout is
+ * recurrent layers, a decoder alone, also as a language model, and an encoder alone, every kind of positions and
+ * of attention, without dropout and with all three kinds of it (dropout is
  * a function of its keys, so the loss stays a smooth function of the weights), with layers left out, and with R-Drop,
  * whose divergence is no constant of either pass; and with losses on single heads. A fixed tolerance of 1e-6 relative to the largest gradient of the tensor.
  */
@@ -343,7 +344,8 @@ static void check_decoder(const char *name, bool pre_norm, enum tfm_tie tie, enu
 }
 
 /* The same over a text, a language model. */
-static void check_language(const char *name, bool pre_norm, enum tfm_positions positions, bool dropout, real r_drop)
+static void check_language(const char *name, bool pre_norm, enum tfm_positions positions, bool dropout,
+                           real r_drop)
 {
     struct config config = decoder_config(pre_norm, TFM_TIE_ALL, positions);
     config.task = CONFIG_LANGUAGE_MODEL;

@@ -1,7 +1,8 @@
 /*
- * language_model_test.c: a language model, the decoder-only model whose source is empty, seen from outside: it scores a
- * text as that model does behind nothing, goes on with a line, also with an empty one, shows its attention, and refuses
- * what needs a source. What holds for every model (batches, steps, tiers, scores) is in laws_test.c.
+ * language_model_test.c: a language model, the decoder-only model whose source is empty, seen from outside: it
+ * scores a text as that model does behind nothing, goes on with a line, also with an empty one, shows its
+ * attention, and refuses what needs a source. What holds for every model (batches, steps, tiers, scores) is in
+ * laws_test.c.
  */
 #include <string.h>
 
@@ -90,14 +91,15 @@ static void test_lengths(const struct tfm_model *model)
     struct tfm_translator *t = open_translator(model, &options);
     CHECK(tfm_translate(t, lines, 2, &found, &err) == TFM_OK && found[1].n_hypotheses == 0,
           "a beginning longer than the maximal length is refused");
-    CHECK(found[0].hypotheses[0].n_pieces <= 15 && found[0].n_parts == 1, "and a text has 10 pieces more at most");
+    CHECK(found[0].hypotheses[0].n_pieces <= 15 && found[0].n_parts == 1,
+          "and a text has 10 pieces more at most");
     CHECK(tfm_score(t, lines, NULL, 2, &found, &err) == TFM_OK && found[1].n_hypotheses == 0,
           "a text to score may not be longer either");
     tfm_translator_free(t);
     options.max_length_crop = true;
     t = open_translator(model, &options);
-    CHECK(tfm_translate(t, lines, 2, &found, &err) == TFM_OK && found[1].n_hypotheses == 1 && found[1].cropped &&
-              !found[0].cropped && strncmp(found[1].hypotheses[0].text, "ba", 2) == 0,
+    CHECK(tfm_translate(t, lines, 2, &found, &err) == TFM_OK && found[1].n_hypotheses == 1 &&
+              found[1].cropped && !found[0].cropped && strncmp(found[1].hypotheses[0].text, "ba", 2) == 0,
           "or cropped");
     CHECK(tfm_score(t, lines, NULL, 2, &found, &err) == TFM_OK && found[1].n_hypotheses == 0,
           "but no text to score is");
@@ -106,7 +108,8 @@ static void test_lengths(const struct tfm_model *model)
 
 /* ---- what needs a source ---- */
 
-static void check_refused(const struct tfm_model *model, const struct tfm_translate_options *options, const char *what)
+static void check_refused(const struct tfm_model *model, const struct tfm_translate_options *options,
+                          const char *what)
 {
     struct tfm_translator *t;
     enum tfm_status status = tfm_translator_new(&t, model, options, &err);
@@ -172,7 +175,8 @@ static void test_inspect(const struct tfm_model *model)
           "each piece of the text and its end are predicted");
     tfm_attention_options_init(&options);
     options.format = TFM_TSV;
-    CHECK_INT(tfm_attention(model, "badoki le", NULL, &options, out, &err), TFM_OK, "its self-attention is shown");
+    CHECK_INT(tfm_attention(model, "badoki le", NULL, &options, out, &err), TFM_OK,
+              "its self-attention is shown");
     CHECK(tfm_attention(model, "badoki", "le", &options, out, &err) == TFM_EINVAL &&
               strstr(err.message, "reads one text") != NULL,
           "of one text: %s", err.message);
@@ -192,7 +196,8 @@ int main(void)
     struct tfm_model *pair = tiny_open("pair", &options);
     options.is_language = true;
     struct tfm_model *model = tiny_open("model", &options);
-    CHECK(tfm_model_is_language_model(model) && !tfm_model_is_language_model(pair), "a model knows what it is");
+    CHECK(tfm_model_is_language_model(model) && !tfm_model_is_language_model(pair),
+          "a model knows what it is");
     test_scores(model, pair);
     test_beginnings(model);
     test_lengths(model);
