@@ -252,10 +252,10 @@ int cmd_score(int argc, char **argv)
         return status;
     int n_given = (args.sets[0] != NULL) + (args.tsv != NULL) + (n > 0);
     if (n_given != 1 || n > 2)
-        return options_wrong(
-            &table,
-            "found %d files and %d of --train-sets and --tsv, expected two files, or one text, or one of these",
-            n, n_given - (n > 0));
+        return options_wrong(&table,
+                             "found %d files and %d of --train-sets and --tsv, expected two files, or one "
+                             "text, or one of these",
+                             n, n_given - (n > 0));
     const char *first = n > 0 ? argv[1] : args.sets[0], *second = args.sets[1];
     if (n == 2)
         second = argv[2];

@@ -352,8 +352,9 @@ static int open_and_translate(const struct work *work)
         fprintf(stderr, COMMAND ": model %s in %s, %s kernels\n", tfm_model_folder(models.list[i]),
                 tfm_model_precision(models.list[i]) == TFM_PRECISION_INT8 ? "int8" : "fp32", tfm_cpu());
     if (status == OPTIONS_GO_ON && args->style.force_decode && tfm_model_is_language_model(models.list[0]))
-        status = options_wrong(&table, "option --force-decode is for translations: a language model goes on from "
-                                       "its line itself");
+        status =
+            options_wrong(&table, "option --force-decode is for translations: a language model goes on from "
+                                  "its line itself");
     if (status == OPTIONS_GO_ON)
         status = translate_with(&models, work);
     models_close(&models);

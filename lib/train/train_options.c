@@ -189,11 +189,10 @@ static enum tfm_status check_columns(const struct tfm_train_options *o, struct t
         return TFM_OK;
     }
     if (o->source_field > 0 && o->target_field == 0)
-        return err_set(
-            err, TFM_EINVAL,
-            "--tsv-fields is %d, the column of a text, and the first corpus is of pairs: expected two columns, as "
-            "in 1,2",
-            o->source_field);
+        return err_set(err, TFM_EINVAL,
+                       "--tsv-fields is %d, the column of a text, and the first corpus is of pairs: expected "
+                       "two columns, as in 1,2",
+                       o->source_field);
     if (o->source_field < 0 || o->target_field < 0 || (o->source_field == 0) != (o->target_field == 0))
         return err_set(err, TFM_EINVAL, "--tsv-fields is %d,%d; it can be two numbers of columns, from 1",
                        o->source_field, o->target_field);
