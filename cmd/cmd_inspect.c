@@ -70,8 +70,9 @@ struct attention_args {
 static const struct option_spec attention_options[] = {
     { .help = "Options" },
     { .name = "model", .letter = 'm', FIELD(model), .argument = "FOLDER", .help = MODEL_HELP },
-    { .name = "part", FIELD(part), .argument = "encoder|decoder|cross",
-      .help = "self-attention of the encoder or of the decoder, or the decoder's attention to the encoder" },
+    { .name = "part", FIELD(part), .argument = "encoder|decoder|cross|auto",
+      .help = "self-attention of the encoder or of the decoder, or the decoder's attention to the encoder; auto is "
+              "the last of them that the model has" },
     { .name = "layer", FIELD(options.layer), .argument = "N", .min = -1, .max = 1000, .standard = "-1, all",
       .help = "only this layer, from 0" },
     { .name = "head", FIELD(options.head), .argument = "N", .min = -1, .max = 1000, .standard = "-1, all",

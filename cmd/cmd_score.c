@@ -1,7 +1,7 @@
 /*
- * cmd_score.c: `tfm score`: how probable a model finds given translations. For each pair it prints the sum of
- * the log-probabilities of the target's pieces and what that is by length, or adds the sum to a line of a
- * list of hypotheses; or it prints a summary of all pairs.
+ * cmd_score.c: `tfm score`: how probable a model finds given translations, or a language model texts. For each
+ * pair it prints the sum of the log-probabilities of the target's pieces and what that is by length, or adds the
+ * sum to a line of a list of hypotheses; or it prints a summary of all pairs.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -40,15 +40,15 @@ static const struct option_spec options[] = {
               "that score together" },
     { .name = "model-weights", FIELD(model_weights), .argument = "W,W,...",
       .help = "how much each model counts, in their order (default: all alike)" },
-    { .name = "train-sets", .letter = 't', FIELD(sets), .argument = "SRC TRG",
-      .help = "source and target, as if they were given as operands" },
+    { .name = "train-sets", .letter = 't', FIELD(sets), .argument = "SRC [TRG]",
+      .help = "source and target, or a text, as if they were given as operands" },
     { .name = "tsv", FIELD(tsv), .argument = "FILE",
       .help = "one file with source, tab and target a line; - is standard input" },
     { .name = "output", .letter = 'o', FIELD(output), .argument = "FILE",
       .help = "write here instead of to standard output" },
     { .help = "Lists of hypotheses" },
     { .name = "n-best", FIELD(n_best),
-      .help = "TRG holds lines 'id ||| text ||| features ||| score', which are printed with one feature more" },
+      .help = "TRG (or TEXT) holds lines 'id ||| text ||| features ||| score', which are printed with one feature more" },
     { .name = "n-best-feature", FIELD(feature), .argument = "NAME", .help = "the name of the feature" },
     { .help = "Output" },
     { .name = "normalize", .letter = 'n', FIELD(options.normalize), .argument = "X", .bare = "1", .min = 0,
@@ -84,8 +84,8 @@ static void set_defaults(void *fields)
 
 static const struct option_table table = {
     .command = COMMAND,
-    .usage = "[OPTION]... SRC TRG",
-    .summary = "Scores given translations.",
+    .usage = "[OPTION]... SRC TRG\n       tfm score [OPTION]... TEXT",
+    .summary = "Scores given translations or, with a language model, texts.",
     .defaults = set_defaults,
     .options = options,
     .n = sizeof(options) / sizeof(options[0]),
@@ -127,20 +127,22 @@ static void print_score(FILE *out, const struct score_args *args, const struct s
     putc('\n', out);
 }
 
-static void print_summary(FILE *out, const struct totals *t)
+static void print_summary(FILE *out, enum score_kind kind, const struct totals *t)
 {
     double pairs = t->n_pairs > 0 ? (double)t->n_pairs : 1, pieces = t->n_pieces > 0 ? t->n_pieces : 1;
     fprintf(out,
-            "pairs\t%ld\npieces\t%.0f\nce-sum\t%.6f\ncross-entropy\t%.6f\nce-mean-words\t%.6f\n"
+            "%s\t%ld\npieces\t%.0f\nce-sum\t%.6f\ncross-entropy\t%.6f\nce-mean-words\t%.6f\n"
             "perplexity\t%.6f\n",
-            t->n_pairs, t->n_pieces, -t->sum, -t->sum / pairs, -t->sum / pieces, exp(-t->sum / pieces));
+            kind == SCORE_TEXT ? "lines" : "pairs", t->n_pairs, t->n_pieces, -t->sum, -t->sum / pairs,
+            -t->sum / pieces, exp(-t->sum / pieces));
 }
 
 /* ---- scoring ---- */
 
 static enum tfm_status score_window(struct tfm_translator *translator, const struct score_args *args,
-                                    const struct score_pair *pairs, size_t n, const char *path,
-                                    struct output *out, struct totals *totals, struct tfm_error *err)
+                                    const struct score_pair *pairs, size_t n, enum score_kind kind,
+                                    const char *path, struct output *out, struct totals *totals,
+                                    struct tfm_error *err)
 {
     const char *sources[WINDOW], *targets[WINDOW];
     const struct tfm_translation *result;
@@ -148,13 +150,15 @@ static enum tfm_status score_window(struct tfm_translator *translator, const str
         sources[i] = pairs[i].source;
         targets[i] = pairs[i].target;
     }
-    enum tfm_status status = tfm_score(translator, sources, targets, n, &result, err);
+    enum tfm_status status = kind == SCORE_TEXT ? tfm_score(translator, targets, NULL, n, &result, err)
+                                                : tfm_score(translator, sources, targets, n, &result, err);
     for (size_t i = 0; i < n && status == TFM_OK; i++) {
         if (result[i].n_hypotheses == 0)
-            return cmd_error(err, TFM_EFORMAT,
-                             "%s: line %ld: the pair has a side of more than %d pieces: leave "
-                             "it out, or raise --max-length",
-                             path, pairs[i].number, args->options.max_length);
+            return cmd_error(
+                err, TFM_EFORMAT,
+                "%s: line %ld: the %s of more than %d pieces: leave it out, or raise --max-length", path,
+                pairs[i].number, kind == SCORE_TEXT ? "text is" : "pair has a side",
+                args->options.max_length);
         const struct tfm_hypothesis *h = &result[i].hypotheses[0];
         if (!args->summary)
             print_score(out->file, args, &pairs[i], h);
@@ -179,12 +183,12 @@ static enum tfm_status score_all(struct tfm_translator *translator, const struct
             n += status == TFM_OK && more;
         } while (status == TFM_OK && more && n < WINDOW && !tfm_lines_would_wait(input->target));
         if (n > 0 && status == TFM_OK)
-            status = score_window(translator, args, pairs, n, path, out, &totals, err);
+            status = score_window(translator, args, pairs, n, input->kind, path, out, &totals, err);
         while (n > 0)
             score_pair_release(&pairs[--n]);
     }
     if (status == TFM_OK && args->summary)
-        print_summary(out->file, &totals);
+        print_summary(out->file, input->kind, &totals);
     return status;
 }
 
@@ -204,7 +208,20 @@ static enum tfm_status score_into(const struct score_args *args, const struct mo
     return status;
 }
 
-static int run(const struct score_args *args, const char *source, const char *target)
+/* A language model scores texts, another model pairs. */
+static enum tfm_status check_kind(const struct tfm_model *model, const struct score_input *input,
+                                  struct tfm_error *err)
+{
+    if (tfm_model_is_language_model(model) == (input->kind == SCORE_TEXT))
+        return TFM_OK;
+    return cmd_error(err, TFM_EINVAL,
+                     input->kind == SCORE_TEXT
+                         ? "%s is no language model: expected two files, source and target, found %s alone"
+                         : "%s is a language model: expected one text, found pairs, of %s",
+                     tfm_model_folder(model), input->target_path);
+}
+
+static int run(const struct score_args *args, enum score_kind kind, const char *source, const char *target)
 {
     struct tfm_error err;
     struct models models;
@@ -214,10 +231,12 @@ static int run(const struct score_args *args, const char *source, const char *ta
     if (wrong != OPTIONS_GO_ON)
         return wrong;
     if ((args->cpu != NULL && tfm_set_cpu(args->cpu, &err) != TFM_OK) ||
-        score_input_open(&input, source, target, args->n_best, &err) != TFM_OK)
+        score_input_open(&input, kind, source, target, args->n_best, &err) != TFM_OK)
         return cmd_failed(COMMAND, &err);
     tfm_open_options_init(&open);
     enum tfm_status status = models_open(&models, &args->model, &open, &err);
+    if (status == TFM_OK)
+        status = check_kind(models.list[0], &input, &err);
     if (status == TFM_OK)
         status = score_into(args, &models, &input, &err);
     score_input_close(&input);
@@ -231,19 +250,20 @@ int cmd_score(int argc, char **argv)
     int n, status = options_parse(&table, &args, argc, argv, &n);
     if (status != OPTIONS_GO_ON)
         return status;
-    const char *source = args.sets[0], *target = args.sets[0] != NULL ? args.sets[1] : args.tsv;
     int n_given = (args.sets[0] != NULL) + (args.tsv != NULL) + (n > 0);
-    if (n_given != 1 || (n > 0 && n != 2))
+    if (n_given != 1 || n > 2)
         return options_wrong(&table,
                              "found %d files and %d of --train-sets and --tsv, expected two files, or one "
-                             "of these",
+                             "text, or one of these",
                              n, n_given - (n > 0));
-    if (n > 0) {
-        source = argv[1];
-        target = argv[2];
-    }
-    if (args.n_best && source == NULL)
-        return options_wrong(&table, "option --n-best needs SRC and TRG, found --tsv");
+    const char *first = n > 0 ? argv[1] : args.sets[0], *second = args.sets[1];
+    if (n == 2)
+        second = argv[2];
+    enum score_kind kind = args.tsv != NULL ? SCORE_TABS : second != NULL ? SCORE_FILES : SCORE_TEXT;
+    const char *source = kind == SCORE_FILES ? first : NULL;
+    const char *target = kind == SCORE_FILES ? second : kind == SCORE_TABS ? args.tsv : first;
+    if (args.n_best && kind == SCORE_TABS)
+        return options_wrong(&table, "option --n-best needs SRC and TRG, or TEXT, found --tsv");
     if (args.n_best && (args.word_scores || args.summary || args.alignment != NULL))
         return options_wrong(&table,
                              "option --n-best goes with neither --word-scores, --alignment nor --summary");
@@ -262,5 +282,5 @@ int cmd_score(int argc, char **argv)
         if (path != NULL && output_is_input(args.output, path))
             return options_wrong(&table, "the output would overwrite the input %s", path);
     }
-    return run(&args, source, target);
+    return run(&args, kind, source, target);
 }

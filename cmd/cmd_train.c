@@ -37,13 +37,13 @@ static const struct option_spec options[] = {
     { .name = "recipe", FIELD(recipe), .argument = "FILE",
       .help = "options kept in a file, one a line without dashes; those of the command line come on top" },
     { .name = "train-sets", .letter = 't', FIELD(corpora), .argument = "SRC [TRG]",
-      .help = "a corpus: two files, plain or gzip, with a sentence a line, or with --arch encoder one; may be given "
-              "several times" },
+      .help = "a corpus: two files, plain or gzip, with a sentence a line, or of plain text (--arch encoder or decoder) "
+              "one; may be given several times" },
     { .name = "tsv", FIELD(corpora), .argument = "FILE",
       .help = "a corpus: one file of lines SOURCE<tab>TARGET; may be given several times" },
     { .name = "tsv-fields", FIELD(tsv_fields), .argument = "S,T",
-      .help = "the columns of source and target in --tsv files, from 1 (default: they have just two); with --arch encoder "
-              "the column of the text" },
+      .help = "the columns of source and target in --tsv files, from 1 (default: they have just two); of plain text its "
+              "one column" },
     { .name = "weights", FIELD(weights), .argument = "W,W,...",
       .help = "how often each corpus is seen in an epoch, in their order: 2 is twice, 0.5 is half of it "
               "(default: once)" },
@@ -94,8 +94,8 @@ static const struct option_spec options[] = {
               "one state a layer, which makes translation faster" },
     { .name = "arch", FIELD(options.arch), .argument = "transformer|rnn|decoder|encoder",
       .help = "encoder and decoder made of attention; of recurrent cells with one attention to the source; a decoder "
-              "alone that reads source and target as one sequence; or an encoder alone that learns to fill gaps in a "
-              "text (a masked language model)" },
+              "alone that reads source and target as one sequence, or goes on with a text (a language model); or an "
+              "encoder alone that learns to fill gaps in a text (a masked language model)" },
     { .name = "rnn-cell", FIELD(options.rnn_cell), .argument = "gru|lstm",
       .help = "the recurrent cells of --arch rnn" },
     { .name = "rnn-attention", FIELD(options.rnn_attention), .argument = "additive|dot|general",
@@ -169,18 +169,18 @@ static const struct option_spec options[] = {
     { .name = "seed", FIELD(options.seed), .argument = "N", .help = "of all random choices" },
     { .help = "Validation" },
     { .name = "valid-sets", FIELD(valid_sets), .argument = "SRC [TRG]",
-      .help = "two files to validate on, or with --arch encoder one" },
+      .help = "two files to validate on, or of plain text one" },
     { .name = "valid-tsv", FIELD(options.valid_tsv), .argument = "FILE",
       .help = "or one of SOURCE<tab>TARGET" },
     { .name = "valid-freq", FIELD(options.valid_freq), .argument = "AMOUNT", .help = "validate this often" },
     { .name = "valid-metrics", FIELD(options.valid_metrics), .argument = "LIST",
-      .standard = "ce,bleu; with --arch encoder accuracy,ce",
+      .standard = "ce,bleu, or what suits plain text",
       .help = "some of ce (cross-entropy), perplexity, accuracy, bleu and chrf (of translations), with commas; the "
               "last decides what is best" },
     { .name = "watch-attention", FIELD(options.watch_attention), .argument = "FILE", .bare = "",
       .standard = "",
       .help = "report at each validation what each attention head does, and draw these sentences (lines of "
-              "SOURCE<tab>TARGET) or the first two of the validation set" },
+              "SOURCE<tab>TARGET, or of plain text) or the first two of the validation set" },
     { .name = "early-stopping", FIELD(options.early_stopping), .argument = "N", .min = 0, .max = 1000000,
       .help = "stop after N validations without a new best; 0: go on" },
     { .help = "Run" },
@@ -226,7 +226,7 @@ static void set_defaults(void *fields)
 static const struct option_table table = {
     .command = COMMAND,
     .usage = "-m FOLDER (-t SRC TRG | --tsv FILE)... [OPTION]...\n"
-             "       tfm train -m FOLDER --arch encoder -t TEXT... [OPTION]...",
+             "       tfm train -m FOLDER --arch encoder|decoder -t TEXT... [OPTION]...",
     .summary = "Trains a model on parallel text, or goes on with a training that was stopped.",
     .defaults = set_defaults,
     .options = options,
@@ -264,8 +264,10 @@ static int check_arguments(struct train_args *args, int n_operands, char **argv)
                                        &args->heads, &table);
     if (wrong != OPTIONS_GO_ON)
         return wrong;
+    bool is_text = o->arch == TFM_ARCH_ENCODER || (o->arch == TFM_ARCH_DECODER && args->tsv_fields != NULL &&
+                                                   strchr(args->tsv_fields, ',') == NULL);
     return options_columns(&table, args->tsv_fields, &args->options.source_field,
-                           o->arch == TFM_ARCH_ENCODER ? NULL : &args->options.target_field);
+                           is_text ? NULL : &args->options.target_field);
 }
 
 static int train(struct train_args *args)

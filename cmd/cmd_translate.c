@@ -140,7 +140,8 @@ static void set_defaults(void *fields)
 static const struct option_table table = {
     .command = COMMAND,
     .usage = "[OPTION]... [FILE]...",
-    .summary = "Translates text line by line: the files, or standard input.",
+    .summary = "Translates text line by line: the files, or standard input. A language model\n"
+               "takes a line as the beginning of a text, and goes on with it.",
     .defaults = set_defaults,
     .options = options,
     .n = sizeof(options) / sizeof(options[0]),
@@ -350,6 +351,10 @@ static int open_and_translate(const struct work *work)
     for (int i = 0; i < models.n && status == OPTIONS_GO_ON && args->style.verbose; i++)
         fprintf(stderr, COMMAND ": model %s in %s, %s kernels\n", tfm_model_folder(models.list[i]),
                 tfm_model_precision(models.list[i]) == TFM_PRECISION_INT8 ? "int8" : "fp32", tfm_cpu());
+    if (status == OPTIONS_GO_ON && args->style.force_decode && tfm_model_is_language_model(models.list[0]))
+        status =
+            options_wrong(&table, "option --force-decode is for translations: a language model goes on from "
+                                  "its line itself");
     if (status == OPTIONS_GO_ON)
         status = translate_with(&models, work);
     models_close(&models);

@@ -39,7 +39,7 @@ static enum tfm_status read_pairs(struct comparison *c, const char *source_path,
     struct score_pair pair = { 0 };
     size_t room = 0;
     bool more = true;
-    enum tfm_status status = score_input_open(&input, source_path, target_path, false, err);
+    enum tfm_status status = score_input_open(&input, SCORE_FILES, source_path, target_path, false, err);
     if (status != TFM_OK)
         return status;
     while (status == TFM_OK && (status = score_input_next(&input, &pair, &more, err)) == TFM_OK && more)
@@ -57,7 +57,13 @@ enum tfm_status comparison_open(struct comparison *c, const char *source_path, c
 {
     *c = (struct comparison){ 0 };
     enum tfm_status status = read_pairs(c, source_path, target_path, err);
-    return status == TFM_OK ? tfm_model_open(&c->before, folder, err) : status;
+    if (status == TFM_OK)
+        status = tfm_model_open(&c->before, folder, err);
+    if (status == TFM_OK && tfm_model_is_language_model(c->before))
+        status = cmd_error(err, TFM_EINVAL,
+                           "%s is a language model, which makes no translations to compare (--valid-sets)",
+                           folder);
+    return status;
 }
 
 static void print_part(const char *name, size_t part, size_t whole)

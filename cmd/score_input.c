@@ -12,14 +12,12 @@ static const char *shown_path(const char *path)
     return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
-enum tfm_status score_input_open(struct score_input *input, const char *source_path, const char *target_path,
-                                 bool is_n_best, struct tfm_error *err)
+enum tfm_status score_input_open(struct score_input *input, enum score_kind kind, const char *source_path,
+                                 const char *target_path, bool is_n_best, struct tfm_error *err)
 {
-    *input = (struct score_input){ .source_path = source_path,
-                                   .target_path = target_path,
-                                   .is_tsv = source_path == NULL,
-                                   .is_n_best = is_n_best,
-                                   .id = -1 };
+    *input = (struct score_input){
+        .source_path = source_path, .target_path = target_path, .kind = kind, .is_n_best = is_n_best, .id = -1
+    };
     enum tfm_status status = tfm_lines_open(&input->target, target_path, err);
     if (status == TFM_OK && source_path != NULL)
         status = tfm_lines_open(&input->source, source_path, err);
@@ -161,8 +159,10 @@ static enum tfm_status split_n_best(struct score_input *input, struct score_pair
     if (end == text || id < 0 || errno != 0 || stop == NULL)
         return cmd_error(err, TFM_EFORMAT, "%s: line %ld: expected 'id ||| text ||| features ||| score'",
                          shown_path(input->target_path), pair->number);
-    enum tfm_status status = find_source(input, id, pair->number, err);
-    if (status == TFM_OK)
+    enum tfm_status status = TFM_OK;
+    if (input->source != NULL)
+        status = find_source(input, id, pair->number, err);
+    if (status == TFM_OK && input->source != NULL)
         status = copy(&pair->source, input->text, strlen(input->text), err);
     if (status == TFM_OK)
         status = copy(&pair->target, start, stop > start ? (size_t)(stop - start) : 0, err);
@@ -177,15 +177,16 @@ enum tfm_status score_input_next(struct score_input *input, struct score_pair *p
     struct tfm_line line;
     *pair = (struct score_pair){ 0 };
     enum tfm_status status;
-    if (input->is_tsv || input->is_n_best) {
+    if (input->kind == SCORE_FILES && !input->is_n_best) {
+        status = next_of_two(input, pair, more, err);
+    } else {
         status = tfm_lines_next(input->target, &line, more, err);
         if (status == TFM_OK && *more) {
             pair->number = line.number;
-            status = input->is_tsv ? split_tabs(input, pair, line.text, err)
-                                   : split_n_best(input, pair, line.text, err);
+            status = input->is_n_best            ? split_n_best(input, pair, line.text, err)
+                     : input->kind == SCORE_TABS ? split_tabs(input, pair, line.text, err)
+                                                 : copy(&pair->target, line.text, strlen(line.text), err);
         }
-    } else {
-        status = next_of_two(input, pair, more, err);
     }
     if (status != TFM_OK)
         score_pair_release(pair);

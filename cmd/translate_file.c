@@ -106,8 +106,8 @@ static void note_result(const struct translation_job *job, const char *path, lon
         fprintf(stderr, "%s: %s: line %ld: the translation lacks %d of the terms that --glossary asks for\n",
                 job->command, shown_path(path), number, t->n_terms_missing);
     if (t->limited && job->style->verbose)
-        fprintf(stderr, "%s: %s: line %ld: ended by the length limit (--max-length-factor)\n", job->command,
-                shown_path(path), number);
+        fprintf(stderr, "%s: %s: line %ld: ended by the length limit (--max-length%s)\n", job->command,
+                shown_path(path), number, tfm_model_is_language_model(job->model) ? "" : "-factor");
 }
 
 /* The line on the terminal that tells how far the file is, or its end. */
@@ -134,9 +134,10 @@ static enum tfm_status translate_window(struct translation_job *job, const struc
     show_progress(job, path, 0, true); /* notes get lines of their own */
     for (size_t i = 0; i < w->n; i++) {
         if (result[i].n_hypotheses == 0)
-            return cmd_error(err, TFM_EFORMAT,
-                             "%s: line %ld: what is forced on it is longer than --max-length",
-                             shown_path(path), w->number[i]);
+            return cmd_error(err, TFM_EFORMAT, "%s: line %ld: %s longer than --max-length", shown_path(path),
+                             w->number[i],
+                             tfm_model_is_language_model(job->model) ? "the beginning of a text is"
+                                                                     : "what is forced on it is");
         int n_shown = job->style->print.n_best ? result[i].n_hypotheses : 1;
         if (job->style->record.format == RECORD_PLAIN)
             print_translation(out->file, &job->style->print, job->model, job->n_lines - job->first_line,

@@ -9,6 +9,7 @@
 #include "inspect/watch.h"
 #include "num/cpu.h"
 #include "train/dryrun.h"
+#include "train/train_options.h"
 #include "train/trainer.h"
 
 const char *tfm_version(void)
@@ -65,7 +66,7 @@ enum tfm_status tfm_train(const struct tfm_train_options *options, struct tfm_er
     struct train_callbacks callbacks = { .translate = translate_lines };
     struct watch *watch = NULL;
     if (options->watch_attention != NULL) {
-        TRY(watch_new(&watch, options->watch_attention, err));
+        TRY(watch_new(&watch, options->watch_attention, train_options_is_text(options), err));
         callbacks.watch = watch_view;
         callbacks.user = watch;
     }

@@ -128,6 +128,7 @@ TFM_API void tfm_open_options_init(struct tfm_open_options *options);
 TFM_API enum tfm_status tfm_model_open_with(struct tfm_model **model, const char *folder,
                                             const struct tfm_open_options *options, struct tfm_error *err);
 TFM_API enum tfm_precision tfm_model_precision(const struct tfm_model *model); /* FP32 or INT8 */
+TFM_API bool tfm_model_is_language_model(const struct tfm_model *model); /* of plain text: it has no source */
 TFM_API const char *tfm_model_folder(const struct tfm_model *model);           /* as it was given */
 TFM_API void tfm_model_free(struct tfm_model *model);
 
@@ -152,10 +153,12 @@ enum tfm_align {
 struct tfm_translate_options {
     int beam_size;           /* hypotheses kept a step; 1 is greedy search. Default 5 */
     float normalize;         /* finished hypotheses rank by score / length^normalize; 0: the sum. Default 1 */
-    float max_length_factor; /* target pieces at most: factor * source pieces + 10. Default 3 */
+    float max_length_factor; /* target pieces at most: factor * source pieces + 10. Not for a language model.
+                                Default 3 */
     int max_length;          /* source pieces translated in one go; a longer line is cut behind the end of a
-                                sentence or a clause, or at a word, translated in parts and joined again.
-                                Default 500 */
+                                sentence or a clause, or at a word, translated in parts and joined again. Of a
+                                language model the pieces of a beginning at most, and 10 less than those of a
+                                text. Default 500 */
     bool max_length_crop;    /* leave out the rest of a longer line instead. Default false */
     int min_length;          /* target pieces at least. Default 0 */
     int n_best;              /* hypotheses returned a line, at most beam_size; samples when drawing. Default 1 */
@@ -248,20 +251,22 @@ TFM_API enum tfm_status tfm_translator_new_ensemble(struct tfm_translator **tran
                                                     struct tfm_error *err);
 TFM_API void tfm_translator_free(struct tfm_translator *translator);
 
-/* Translates n lines (without line ends; a line with only white space gives an empty text). result[0..n-1]
+/* Translates n lines (without line ends; a line with only white space gives an empty text). A language model
+ * takes each line, also an empty one, as the beginning of a text, and goes on with it. result[0..n-1]
  * are in the order of the lines and stay valid until the next call on this translator. The text of a line
  * does not depend on the other lines, on the batch size, on the number of threads or on the CPU. */
 TFM_API enum tfm_status tfm_translate(struct tfm_translator *translator, const char *const *lines, size_t n,
                                       const struct tfm_translation **result, struct tfm_error *err);
 
 /* The same, where the translation of line i begins with the pieces of prefixes[i] (NULL or "": with
- * anything); what follows may go on with its last word. */
+ * anything); what follows may go on with its last word. A language model takes no prefix beside its line. */
 TFM_API enum tfm_status tfm_translate_forced(struct tfm_translator *translator, const char *const *lines,
                                              const char *const *prefixes, size_t n,
                                              const struct tfm_translation **result, struct tfm_error *err);
 
 /* Scores given pairs: the one hypothesis of line i is targets[i], with the scores that the model gives it; a
- * translation has the score that it was found with. Lines are not cut, and blank ones are scored, too. */
+ * translation has the score that it was found with. Lines are not cut, and blank ones are scored, too. A
+ * language model scores the lines, and its targets are NULL. */
 TFM_API enum tfm_status tfm_score(struct tfm_translator *translator, const char *const *lines,
                                   const char *const *targets, size_t n,
                                   const struct tfm_translation **result, struct tfm_error *err);
@@ -351,8 +356,9 @@ enum tfm_event_kind {
     TFM_EVENT_ATTENTION, /* `heads`, at each validation; `text` is the folder with the pictures */
 };
 
-/* Attention: of the encoder or the decoder to itself, and of the decoder to the encoder. */
-enum tfm_part { TFM_ENCODER, TFM_DECODER, TFM_CROSS };
+/* Attention: of the encoder or the decoder to itself, and of the decoder to the encoder; AUTO is the last of
+ * them that a model has, and a choice alone. */
+enum tfm_part { TFM_ENCODER, TFM_DECODER, TFM_CROSS, TFM_PART_AUTO };
 
 enum tfm_verdict {
     TFM_HEAD_LIVE,
@@ -422,7 +428,8 @@ struct tfm_train_event {
 };
 
 /* A parallel text: files, plain or gzip, "-" for standard input, or commands such as "zcat a.gz b.gz |". For
- * TFM_ARCH_ENCODER a text alone: source, or a column of tsv (source_field). */
+ * TFM_ARCH_ENCODER, and to make a language model with TFM_ARCH_DECODER, a text alone: source, or a column of tsv
+ * (source_field, with the target_field 0). */
 struct tfm_corpus {
     const char *source, *target; /* a line of one is the translation of that line of the other */
     const char *tsv;             /* or one with source<TAB>target a line */
@@ -465,7 +472,8 @@ struct tfm_train_options {
     enum tfm_arch arch;        /* what layers are made of: of attention (Vaswani et al. 2017), or of recurrent
                                   cells (Bahdanau et al. 2015), which have one attention, to the source, and none of
                                   dim_ffn, heads, norm_position and dec_cell; or of attention, in a decoder alone that
-                                  reads source and target as one sequence (Liu et al. 2018): it has as many layers as
+                                  reads source and target as one sequence (Liu et al. 2018), or is a language model
+                                  where the first corpus is a text alone: it has as many layers as
                                   the preset has in all, or decoder_layers; or of attention in an encoder alone, which
                                   learns to fill gaps in a text (Devlin et al. 2019). Default TFM_ARCH_TRANSFORMER */
     enum tfm_rnn_cell rnn_cell; /* of TFM_ARCH_RNN. Default TFM_RNN_GRU (Cho et al. 2014) */
@@ -511,7 +519,8 @@ struct tfm_train_options {
     int keep_last;             /* the newest checkpoints that are kept beside the best. Default 1 */
     int early_stopping;        /* stop after so many validations without a new best; 0: off. Default 10 */
     const char *valid_metrics; /* some of "ce", "perplexity", "accuracy", "bleu", "chrf" with commas; the last one
-                                  decides early stopping. Default NULL: "ce,bleu", or of TFM_ARCH_ENCODER "accuracy,ce" */
+                                  decides early stopping. Default NULL: "ce,bleu", of TFM_ARCH_ENCODER
+                                  "accuracy,ce", of a language model "ce,perplexity" */
     float exponential_smoothing; /* the model validated and exported is a running mean of the weights that
                                     moves by this part an update; 0: off. Default 0.001 */
     bool f16;                  /* export weights as F16 (default) rather than F32 */
@@ -637,7 +646,7 @@ struct tfm_value {
 typedef void tfm_observer(void *user, const struct tfm_value *value);
 
 /* Runs the model over one source line and a target line (NULL: translated first, greedily; a model of TFM_ARCH_ENCODER
- * has none) and shows every named value on the way to the observer. Observing changes no digit of any of them. */
+ * or a language model has none: source is its text) and shows every named value on the way to the observer. Observing changes no digit of any of them. */
 TFM_API enum tfm_status tfm_observe(const struct tfm_model *model, const char *source, const char *target,
                                     tfm_observer *observer, void *user, struct tfm_error *err);
 
@@ -648,7 +657,7 @@ TFM_API enum tfm_status tfm_describe(const struct tfm_model *model, enum tfm_for
                                      struct tfm_error *err);
 
 struct tfm_attention_options {
-    enum tfm_part part; /* self-attention of encoder or decoder, or decoder over encoder (default) */
+    enum tfm_part part; /* self-attention of encoder or decoder, or decoder over encoder. Default TFM_PART_AUTO */
     int layer;          /* from 0; -1: all */
     int head;           /* from 0; -1: all */
     enum tfm_format format;

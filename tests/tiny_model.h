@@ -25,7 +25,8 @@ struct tiny_options {
     float eos_bias, unk_bias;
     uint64_t seed;
     int d_model; /* 0: 24 */
-    bool is_decoder; /* a decoder alone */
+    bool is_decoder;  /* a decoder alone ... */
+    bool is_language; /* ... as a language model */
     bool is_encoder; /* an encoder alone */
     bool has_mask;   /* in the vocabulary, where an encoder alone has one in any case */
     bool is_rnn; /* recurrent layers, with one head and without norms */
@@ -103,6 +104,7 @@ static inline enum tfm_status tiny_write(const char *folder, const struct tiny_o
     };
     if (o->is_decoder) {
         config.architecture = CONFIG_DECODER_ONLY;
+        config.task = o->is_language ? CONFIG_LANGUAGE_MODEL : CONFIG_TRANSLATION;
         config.encoder_layers = 0;
     }
     if (o->is_encoder) {

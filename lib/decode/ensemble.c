@@ -48,6 +48,10 @@ static enum tfm_status check_pair(const struct tfm_model *a, const struct tfm_mo
 {
     TRY(check_vocabulary(a, b, false, err));
     TRY(check_vocabulary(a, b, true, err));
+    if (a->config.task != b->config.task)
+        return err_set(
+            err, TFM_EINVAL, "the models of an ensemble need the same task: it is %s of %s, but %s of %s",
+            config_choice(&a->config, "task"), a->folder, config_choice(&b->config, "task"), b->folder);
     int x = a->config.decoder_start_token_id, y = b->config.decoder_start_token_id;
     if (x != y)
         return err_set(err, TFM_EFORMAT,

@@ -152,8 +152,8 @@ static int part_length(const int *pieces, int n, int max_length, const struct sp
 
 static int line_part(const struct plan *plan, const struct plan_line *line, int at, const struct spm *spm)
 {
-    return line->is_pair ? line->n_pieces
-                         : part_length(line->pieces + at, line->n_pieces - at, plan->max_length, spm);
+    return line->is_whole ? line->n_pieces
+                          : part_length(line->pieces + at, line->n_pieces - at, plan->max_length, spm);
 }
 
 enum tfm_status plan_cut(struct plan *plan, struct plan_line *lines, size_t n, const struct spm *spm,
@@ -162,7 +162,7 @@ enum tfm_status plan_cut(struct plan *plan, struct plan_line *lines, size_t n, c
     plan->n_sentences = 0;
     for (size_t i = 0; i < n; i++) {
         struct plan_line *line = &lines[i];
-        line->n_parts = line->is_pair && line->n_pieces == 0;
+        line->n_parts = line->is_whole && line->n_pieces == 0;
         for (int at = 0; at < line->n_pieces; line->n_parts++)
             at += line_part(plan, line, at, spm);
         plan->n_sentences += (size_t)line->n_parts;
@@ -199,19 +199,26 @@ size_t plan_scratch(int max_length, int mini_batch, const struct search_options 
            search_scratch(options, net, max_length, max_length + 1, options->most_term_pieces);
 }
 
+/* By which sentences are sorted: that of a language model has only what is forced. */
+static int sentence_length(const struct plan *plan, const struct search_sentence *sentence)
+{
+    int n_forced = sentence->n_forced < plan->max_length ? sentence->n_forced : plan->max_length;
+    return sentence->n_pieces > 0 ? sentence->n_pieces : n_forced;
+}
+
 /* Longest first, equal ones in input order. */
 static void sort_sentences(struct plan *plan)
 {
     memset(plan->count, 0, ((size_t)plan->max_length + 1) * sizeof(*plan->count));
     for (size_t i = 0; i < plan->n_sentences; i++)
-        plan->count[plan->sentences[i].n_pieces]++;
+        plan->count[sentence_length(plan, &plan->sentences[i])]++;
     for (int length = plan->max_length, before = 0; length >= 0; length--) {
         int here = plan->count[length];
         plan->count[length] = before;
         before += here;
     }
     for (size_t i = 0; i < plan->n_sentences; i++)
-        plan->sorted[plan->count[plan->sentences[i].n_pieces]++] = &plan->sentences[i];
+        plan->sorted[plan->count[sentence_length(plan, &plan->sentences[i])]++] = &plan->sentences[i];
 }
 
 /* With a shortlist each sentence has an unembedding of its own, which is read at every step: no more of them than

@@ -15,7 +15,7 @@ struct plan_line {
     int n_pieces;
     const int *forced; /* [n_forced] what the translation of the first part begins with */
     int n_forced;
-    bool is_pair;                  /* forced is the whole translation: never cut, and never blank */
+    bool is_whole; /* a pair to score, or the text of a language model: never cut, and never blank */
     bool is_cropped;               /* more pieces than max_length were left out */
     bool is_too_long;              /* to be translated with what is forced */
     uint64_t key;                  /* of what is drawn */

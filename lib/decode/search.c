@@ -50,7 +50,8 @@ struct search {
 
 int search_limit(const struct search_options *options, int n_pieces, int n_forced, int n_terms)
 {
-    int limit = (int)(options->max_length_factor * n_pieces), given = n_forced + n_terms;
+    int limit = options->max_text > 0 ? options->max_text : (int)(options->max_length_factor * n_pieces);
+    int given = n_forced + n_terms;
     return (limit > given ? limit : given) + 10;
 }
 

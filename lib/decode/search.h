@@ -13,6 +13,7 @@ struct search_options {
     int beam_size, n_best; /* 1 <= n_best <= beam_size; equal when tokens are drawn: so many samples */
     double normalize;      /* hypotheses are ranked by score / pieces^normalize */
     double max_length_factor;
+    int max_text; /* pieces of a language model's text; 0: of a translation, for which the factor tells */
     bool align; /* keep the attention paid to the source, in layer align_layer, the mean of its heads */
     int align_layer;
     struct candidate_options candidates; /* its n is set to the beam size */
@@ -46,7 +47,8 @@ struct search_sentence {
 
 /* Of a sentence, n_pieces and n_forced are those of its struct, n_terms the pieces of its terms. */
 
-/* Target pieces at most: max_length_factor * n_pieces + 10, and 10 more than are forced and in terms. */
+/* Target pieces at most: max_text or max_length_factor * n_pieces, or as many as are forced and in terms; and 10
+ * more. */
 int search_limit(const struct search_options *options, int n_pieces, int n_forced, int n_terms);
 
 /* Upper bounds, so that nobody asks an arena for more than it has: scratch for a batch is

@@ -3,12 +3,14 @@
  * search that follow from them.
  */
 #include <limits.h>
+#include <string.h>
 
 #include "decode/translator.h"
 
 #define MAX_BEAM          64
 #define MAX_LENGTH        10000
 #define MAX_LENGTH_FACTOR 100
+#define DEFAULT_LENGTH_FACTOR 3
 #define MAX_NORMALIZE     10
 #define MAX_PENALTY       100
 #define MAX_TEMPERATURE   100
@@ -20,7 +22,7 @@ void tfm_translate_options_init(struct tfm_translate_options *options)
     *options = (struct tfm_translate_options){
         .beam_size = 5,
         .normalize = 1,
-        .max_length_factor = 3,
+        .max_length_factor = DEFAULT_LENGTH_FACTOR,
         .max_length = 500,
         .n_best = 1,
         .alignment_layer = -1,
@@ -57,6 +59,28 @@ static enum tfm_status check_sampling(const struct tfm_translate_options *o, str
     return check_number("the temperature", o->temperature, 0.01f, MAX_TEMPERATURE, err);
 }
 
+/* A language model has no source, and nothing that comes from one. */
+static enum tfm_status check_language_model(const struct tfm_translate_options *o, struct tfm_error *err)
+{
+    const struct {
+        const char *name;
+        bool is_given;
+    } uses[] = {
+        { "an alignment", o->alignment != TFM_ALIGN_NONE },
+        { "the replacement of unknown pieces", o->replace_unk },
+        { "a glossary", o->glossary != NULL },
+        { "a shortlist",
+          o->shortlist != NULL && strcmp(o->shortlist, "auto") != 0 && strcmp(o->shortlist, "off") != 0 },
+        { "the maximal length factor", o->max_length_factor != DEFAULT_LENGTH_FACTOR },
+    };
+    for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++)
+        if (uses[i].is_given)
+            return err_set(err, TFM_EINVAL,
+                           "%s is of translations, which have a source: this model is a language model",
+                           uses[i].name);
+    return TFM_OK;
+}
+
 enum tfm_status translate_options_check(const struct tfm_translate_options *o, const struct config *config,
                                         struct tfm_error *err)
 {
@@ -64,6 +88,8 @@ enum tfm_status translate_options_check(const struct tfm_translate_options *o, c
     TRY(check_range("the maximal length (of a line, in pieces)", o->max_length, 1, MAX_LENGTH, err));
     TRY(check_range("the batch size (in sentences)", o->mini_batch, 1, MAX_MINI_BATCH, err));
     TRY(check_range("the number of threads (0: one a core)", o->threads, 0, MAX_THREADS, err));
+    if (config->task == CONFIG_LANGUAGE_MODEL)
+        TRY(check_language_model(o, err));
     int most = o->output_sampling != TFM_SAMPLING_NONE ? MAX_BEAM : o->beam_size;
     if (o->n_best < 1 || o->n_best > most)
         return err_set(err, TFM_EINVAL,
@@ -95,9 +121,9 @@ void translate_options_search(struct search_options *search, const struct tfm_tr
         .n_best = o->n_best,
         .normalize = o->normalize,
         .max_length_factor = o->max_length_factor,
+        .max_text = config->task == CONFIG_LANGUAGE_MODEL ? o->max_length : 0,
         .align = o->alignment != TFM_ALIGN_NONE || o->replace_unk,
-        .align_layer =
-            o->alignment_layer >= 0 ? o->alignment_layer : config_alignment_layers(config) - 1,
+        .align_layer = o->alignment_layer >= 0 ? o->alignment_layer : config_alignment_layers(config) - 1,
         .candidates = { .allow_unk = o->allow_unk || o->replace_unk,
                         .min_length = o->min_length,
                         .no_repeat_ngram_size = o->no_repeat_ngram_size,

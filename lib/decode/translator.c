@@ -292,6 +292,14 @@ static int *encode_text(struct worker *worker, const struct spm *spm, const char
     return pieces;
 }
 
+/* Leaves out the rest of the n pieces of a line where that is asked for. */
+static void crop(struct plan_line *line, int *n, const struct tfm_translator *t)
+{
+    line->is_cropped = t->options.max_length_crop && *n > t->options.max_length;
+    if (line->is_cropped)
+        *n = t->options.max_length;
+}
+
 /* What the translation of a line begins with, or all of it. */
 static void encode_target(struct tfm_translator *t, struct worker *worker, struct plan_line *line,
                           const char *target)
@@ -299,13 +307,15 @@ static void encode_target(struct tfm_translator *t, struct worker *worker, struc
     int *pieces = encode_text(worker, t->target, target, &line->n_forced);
     if (pieces == NULL)
         return;
-    line->is_pair = t->is_scoring;
+    line->is_whole = t->is_scoring || t->texts == NULL;
     line->forced = pieces;
+    if (t->texts == NULL && !t->is_scoring)
+        crop(line, &line->n_forced, t);
     line->is_too_long =
-        line->n_forced > t->options.max_length || (line->is_pair && line->n_pieces > t->options.max_length);
+        line->n_forced > t->options.max_length || (t->is_scoring && line->n_pieces > t->options.max_length);
     if (line->is_too_long)
         *line = (struct plan_line){ .is_too_long = true };
-    else if (line->is_pair)
+    else if (t->is_scoring)
         pieces[line->n_forced++] = t->net->config->eos_token_id;
 }
 
@@ -314,19 +324,16 @@ static void encode_line(void *arg, int i, int w)
     struct tfm_translator *t = arg;
     struct worker *worker = &t->workers[w];
     struct plan_line *line = &t->lines[i];
-    const char *text = t->texts[i];
+    const char *text = t->texts != NULL ? t->texts[i] : "";
     bool is_blank = utf8_is_blank(text, strlen(text));
-    if (worker->status != TFM_OK || (is_blank && !t->is_scoring))
+    if (worker->status != TFM_OK || (is_blank && t->texts != NULL && !t->is_scoring))
         return;
     profile_to(worker->profile, PROFILE_TEXT);
     line->key = rng_key(t->options.seed, t->n_lines_before + (uint64_t)i, 0, 0);
     line->pieces = is_blank ? NULL : encode_text(worker, t->source, text, &line->n_pieces);
     if (worker->status != TFM_OK)
         return;
-    if (t->options.max_length_crop && line->n_pieces > t->options.max_length) {
-        line->n_pieces = t->options.max_length;
-        line->is_cropped = true;
-    }
+    crop(line, &line->n_pieces, t);
     if (t->targets != NULL && t->targets[i] != NULL)
         encode_target(t, worker, line, t->targets[i]);
 }
@@ -370,7 +377,13 @@ static enum tfm_status plan_search(struct tfm_translator *t, size_t n_lines, str
     return TFM_OK;
 }
 
-/* targets NULL, or what is forced on each line (NULL: nothing). */
+static bool is_language_model(const struct tfm_translator *t)
+{
+    return t->net->config->task == CONFIG_LANGUAGE_MODEL;
+}
+
+/* lines NULL: those of a language model, all empty; targets NULL, or what is forced on each line (NULL:
+ * nothing). */
 static enum tfm_status run_call(struct tfm_translator *t, const char *const *lines,
                                 const char *const *targets, bool is_scoring, size_t n,
                                 const struct tfm_translation **result, struct tfm_error *err)
@@ -401,9 +414,12 @@ static enum tfm_status run_call(struct tfm_translator *t, const char *const *lin
     return TFM_OK;
 }
 
+/* A line is the beginning of a language model's text. */
 enum tfm_status tfm_translate(struct tfm_translator *t, const char *const *lines, size_t n,
                               const struct tfm_translation **result, struct tfm_error *err)
 {
+    if (is_language_model(t))
+        return run_call(t, NULL, lines, false, n, result, err);
     return run_call(t, lines, NULL, false, n, result, err);
 }
 
@@ -411,13 +427,28 @@ enum tfm_status tfm_translate_forced(struct tfm_translator *t, const char *const
                                      const char *const *prefixes, size_t n,
                                      const struct tfm_translation **result, struct tfm_error *err)
 {
-    return run_call(t, lines, prefixes, false, n, result, err);
+    *result = NULL;
+    if (!is_language_model(t))
+        return run_call(t, lines, prefixes, false, n, result, err);
+    for (size_t i = 0; i < n; i++)
+        if (prefixes[i] != NULL && *prefixes[i] != '\0')
+            return err_set(err, TFM_EINVAL,
+                           "a language model goes on from its line: nothing else can be forced on it, found "
+                           "\"%.100s\" (--force-decode)",
+                           prefixes[i]);
+    return tfm_translate(t, lines, n, result, err);
 }
 
 enum tfm_status tfm_score(struct tfm_translator *t, const char *const *lines, const char *const *targets,
                           size_t n, const struct tfm_translation **result, struct tfm_error *err)
 {
-    return run_call(t, lines, targets, true, n, result, err);
+    *result = NULL;
+    if (is_language_model(t) != (targets == NULL))
+        return err_set(err, TFM_EINVAL,
+                       is_language_model(t) ? "a language model scores texts: found sources, too"
+                                            : "this model scores translations: found texts without a source");
+    return run_call(t, targets != NULL ? lines : NULL, targets != NULL ? targets : lines, true, n, result,
+                    err);
 }
 
 void tfm_translator_profile(struct tfm_profile *profile, struct tfm_translator *t)

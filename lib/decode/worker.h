@@ -42,8 +42,9 @@ struct tfm_translator {
     struct tfm_profile_part parts[N_PROFILE_PARTS]; /* of the profile given last */
 
     /* of the call */
-    const char *const *texts, *const *targets; /* targets NULL: nothing is forced */
-    bool is_scoring;                           /* the targets are whole translations */
+    const char *const *texts;   /* NULL: those of a language model are all empty */
+    const char *const *targets; /* NULL: nothing is forced */
+    bool is_scoring;            /* the targets are whole translations */
     struct plan plan;
     struct plan_line *lines; /* these two grow where a call has more lines than all before */
     struct tfm_translation *translations;

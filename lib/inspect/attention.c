@@ -40,7 +40,7 @@ const float *attention_map(const struct attention *a, int layer, int head)
 void tfm_attention_options_init(struct tfm_attention_options *options)
 {
     *options = (struct tfm_attention_options){
-        .part = TFM_CROSS,
+        .part = TFM_PART_AUTO,
         .layer = -1,
         .head = -1,
         .format = TFM_TEXT,
@@ -62,11 +62,14 @@ static enum tfm_status select_range(int *first, int *count, int wanted, int n, c
 static enum tfm_status select_maps(struct attention *a, const struct config *config,
                                    const struct tfm_attention_options *options, struct tfm_error *err)
 {
-    if ((unsigned)options->part > TFM_CROSS)
+    if ((unsigned)options->part > TFM_PART_AUTO)
         return err_set(err, TFM_EINVAL, "there is no part of a model with number %d", (int)options->part);
     if ((unsigned)options->format > TFM_SVG)
         return err_set(err, TFM_EINVAL, "there is no format with number %d", (int)options->format);
     a->part = options->part;
+    if (a->part == TFM_PART_AUTO)
+        for (a->part = TFM_CROSS; config_attention_layers(config, a->part) == 0;)
+            a->part--;
     int n_layers = config_attention_layers(config, a->part);
     if (n_layers == 0 && config->architecture == CONFIG_ENCODER_ONLY)
         return err_set(
@@ -74,9 +77,8 @@ static enum tfm_status select_maps(struct attention *a, const struct config *con
             "this model is an encoder alone, which looks at its own text; it can show the part encoder");
     if (n_layers == 0 && config->architecture == CONFIG_DECODER_ONLY)
         return err_set(
-            err, TFM_EINVAL,
-            "this model is a decoder alone, which looks at source and target as one sequence; it can show "
-            "the part decoder");
+            err, TFM_EINVAL, "this model is a decoder alone, which looks at %s; it can show the part decoder",
+            config->task == CONFIG_LANGUAGE_MODEL ? "one text" : "source and target as one sequence");
     if (n_layers == 0)
         return err_set(
             err, TFM_EINVAL, "%s of this model has no self-attention: %s in its place; it can show %s",
@@ -104,7 +106,8 @@ static enum tfm_status label_axes(struct attention *a, const struct tfm_model *m
     a->n_target = (int)target->n;
     a->source = piece_labels(source, model->source, err);
     a->target = piece_labels(target, model->target, err);
-    a->is_joint = model->config.architecture == CONFIG_DECODER_ONLY;
+    a->is_joint =
+        model->config.architecture == CONFIG_DECODER_ONLY && model->config.task != CONFIG_LANGUAGE_MODEL;
     size_t n_before = a->is_joint ? source->n - 1 : 0;
     size_t n_read = n_before + target->n;
     a->inputs = mem_alloc(n_read * sizeof(*a->inputs), err);

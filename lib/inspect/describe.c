@@ -100,6 +100,11 @@ static const char *config_text(const json_t *config, const char *field)
     return text != NULL ? text : "?";
 }
 
+static bool is_of_text(const struct config *c)
+{
+    return c->architecture == CONFIG_ENCODER_ONLY || c->task == CONFIG_LANGUAGE_MODEL;
+}
+
 static void text_blocks(FILE *out, const struct config *c, const json_t *config)
 {
     if (c->decoder_layers > 0)
@@ -141,7 +146,9 @@ static void text_architecture(FILE *out, const struct config *c, const json_t *c
     fprintf(out, "Architecture\n");
     switch (c->architecture) {
     case CONFIG_DECODER_ONLY:
-        fprintf(out, "  layers              decoder %d, over source and target as one sequence\n", c->decoder_layers);
+        fprintf(out, "  layers              decoder %d, %s\n", c->decoder_layers,
+                c->task == CONFIG_LANGUAGE_MODEL ? "a language model of one text"
+                                                 : "over source and target as one sequence");
         break;
     case CONFIG_ENCODER_ONLY:
         fprintf(out, "  layers              encoder %d, a masked language model of one text\n",
@@ -160,8 +167,7 @@ static void text_architecture(FILE *out, const struct config *c, const json_t *c
         [TFM_TIE_ALL] = "one matrix for input and output",
         [TFM_TIE_NONE] = "a matrix each for input and output",
     };
-    fprintf(out, "  embeddings          %s%s\n",
-            c->architecture == CONFIG_ENCODER_ONLY ? alone[c->tie] : ties[c->tie],
+    fprintf(out, "  embeddings          %s%s\n", is_of_text(c) ? alone[c->tie] : ties[c->tie],
             c->scale_embedding ? ", times the square root of the width" : "");
     fprintf(out, "  positions           %s", config_text(config, "positions"));
     if (c->max_positions > 0)
@@ -181,7 +187,7 @@ static void text_vocabularies(FILE *out, const struct tfm_model *model)
     const struct config *c = &model->config;
     fprintf(out, "\nVocabularies\n");
     if (model->source == model->target) {
-        fprintf(out, "  %-18s  %d pieces\n", c->decoder_layers > 0 ? "both sides" : "of the text",
+        fprintf(out, "  %-18s  %d pieces\n", is_of_text(c) ? "of the text" : "both sides",
                 spm_size(model->source));
     } else {
         fprintf(out, "  source              %d pieces\n", spm_size(model->source));
@@ -191,7 +197,7 @@ static void text_vocabularies(FILE *out, const struct tfm_model *model)
     if (c->mask_token_id > 0)
         fprintf(out, MODEL_MASK_PIECE " %d\n", c->mask_token_id);
     else
-        fprintf(out, "start of the target %d\n", c->decoder_start_token_id);
+        fprintf(out, "start of the %s %d\n", is_of_text(c) ? "text" : "target", c->decoder_start_token_id);
 }
 
 /* As JSON, which escapes whatever the free form may hold. */

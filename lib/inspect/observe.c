@@ -74,6 +74,13 @@ enum tfm_status observe_encode(struct ints *source, struct ints *target, const s
                                struct tfm_error *err)
 {
     int eos = model->config.eos_token_id;
+    if (model->config.task == CONFIG_LANGUAGE_MODEL) {
+        if (target_text != NULL)
+            return err_set(err, TFM_EINVAL,
+                           "this model is a language model, which reads one text: found a second one");
+        TRY(ints_add(source, &eos, 1, err));
+        return encode_text(target, model->target, eos, source_text, "text", err);
+    }
     TRY(encode_text(source, model->source, eos, source_text, "source", err));
     if (model->config.architecture == CONFIG_ENCODER_ONLY) {
         join_masks(source, model);

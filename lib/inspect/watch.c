@@ -22,12 +22,13 @@
 #define MAX_CHOSEN 50 /* sentences: more is a mistake in the name of the file */
 
 struct chosen {
-    char *source, *target;
+    char *source, *target; /* a text alone has no target: NULL */
 };
 
 struct watch {
     struct chosen list[MAX_CHOSEN];
     int n;
+    bool is_text;
     struct tfm_head *heads;
 };
 
@@ -36,8 +37,8 @@ struct watch {
 static enum tfm_status add_line(struct watch *w, const struct line_reader *reader, char *line,
                                 struct tfm_error *err)
 {
-    char *tab = strchr(line, '\t');
-    if (tab == NULL || strchr(tab + 1, '\t') != NULL)
+    char *tab = w->is_text ? NULL : strchr(line, '\t');
+    if (!w->is_text && (tab == NULL || strchr(tab + 1, '\t') != NULL))
         return err_set(err, TFM_EFORMAT,
                        "%s, line %ld: a line to watch is a source sentence, one tab and its target",
                        line_path(reader), line_number(reader));
@@ -46,10 +47,12 @@ static enum tfm_status add_line(struct watch *w, const struct line_reader *reade
                        "%s has more than %d lines, each of which would be drawn: choose some",
                        line_path(reader), MAX_CHOSEN);
     struct chosen *chosen = &w->list[w->n++];
-    *tab = '\0';
+    if (tab != NULL) {
+        *tab = '\0';
+        chosen->target = mem_strdup(tab + 1, err);
+    }
     chosen->source = mem_strdup(line, err);
-    chosen->target = mem_strdup(tab + 1, err);
-    return chosen->source != NULL && chosen->target != NULL ? TFM_OK : TFM_ENOMEM;
+    return chosen->source != NULL && (w->is_text || chosen->target != NULL) ? TFM_OK : TFM_ENOMEM;
 }
 
 static enum tfm_status read_file(struct watch *w, const char *path, struct tfm_error *err)
@@ -72,12 +75,13 @@ static enum tfm_status read_file(struct watch *w, const char *path, struct tfm_e
     return status;
 }
 
-enum tfm_status watch_new(struct watch **watch, const char *sentences, struct tfm_error *err)
+enum tfm_status watch_new(struct watch **watch, const char *sentences, bool is_text, struct tfm_error *err)
 {
     *watch = NULL;
     struct watch *w = mem_alloc(sizeof(*w), err);
     if (w == NULL)
         return TFM_ENOMEM;
+    w->is_text = is_text;
     enum tfm_status status = *sentences != '\0' ? read_file(w, sentences, err) : TFM_OK;
     if (status != TFM_OK) {
         watch_free(w);

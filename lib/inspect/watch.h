@@ -9,8 +9,9 @@
 
 struct watch;
 
-/* sentences: a file of lines source<TAB>target to draw, or "": the first pairs of the validation set. */
-enum tfm_status watch_new(struct watch **watch, const char *sentences, struct tfm_error *err);
+/* sentences: a file of lines to draw, source<TAB>target or (is_text) each a text alone; or "": the first pairs
+ * of the validation set. */
+enum tfm_status watch_new(struct watch **watch, const char *sentences, bool is_text, struct tfm_error *err);
 void watch_free(struct watch *watch);
 
 /* A struct train_callbacks' watch; user is the struct watch. */

@@ -39,6 +39,7 @@ struct field {
 
 /* Enumerations are read and written as the ints they are. */
 _Static_assert(sizeof(enum config_architecture) == sizeof(int), "an enumeration is an int");
+_Static_assert(sizeof(enum config_task) == sizeof(int), "an enumeration is an int");
 _Static_assert(sizeof(enum tfm_tie) == sizeof(int), "an enumeration is an int");
 _Static_assert(sizeof(enum tfm_activation) == sizeof(int), "an enumeration is an int");
 _Static_assert(sizeof(enum tfm_norm) == sizeof(int), "an enumeration is an int");
@@ -55,6 +56,9 @@ static const struct choice architectures[] = { { "encoder-decoder", CONFIG_ENCOD
                                                { "decoder-only", CONFIG_DECODER_ONLY },
                                                { "encoder-only", CONFIG_ENCODER_ONLY },
                                                { NULL, 0 } };
+static const struct choice tasks[] = { { "translation", CONFIG_TRANSLATION },
+                                       { "language-model", CONFIG_LANGUAGE_MODEL },
+                                       { NULL, 0 } };
 static const struct choice functions[] = { { "dot", TFM_ATTENTION_DOT },
                                            { "additive", TFM_ATTENTION_ADDITIVE },
                                            { NULL, 0 } };
@@ -125,6 +129,7 @@ static const struct choice ties[] = {
 
 static const struct field fields[] = {
     CHOICE("architecture", architecture, architectures),
+    LATE_CHOICE("task", task, tasks),
     INT("d_model", d_model, 4, MAX_DIM),
     INT("encoder_layers", encoder_layers, 0, CONFIG_MAX_LAYERS),
     INT("decoder_layers", decoder_layers, 0, CONFIG_MAX_LAYERS),
@@ -380,6 +385,9 @@ static enum tfm_status check_stacks(const struct config *c, const char *path, st
         { "decoder_layers", "at least 1", c->decoder_layers > 0, PAIR | DECODER },
         { "encoder_layers", "0", c->encoder_layers == 0, DECODER },
         { "decoder_layers", "0", c->decoder_layers == 0, ENCODER },
+        { "task", "left out", c->task == CONFIG_TRANSLATION, PAIR | ENCODER },
+        { "tie_embeddings", "\"all\" for the task \"language-model\"",
+          c->task == CONFIG_TRANSLATION || c->tie == TFM_TIE_ALL, DECODER },
         { "layer_type", "\"transformer\"", c->arch == TFM_ARCH_TRANSFORMER, DECODER | ENCODER },
         { "decoder_cell", "\"attention\"", c->decoder_cell == TFM_CELL_ATTENTION, DECODER | ENCODER },
         { "attention_window", "left out", c->attention_window == 0, DECODER },

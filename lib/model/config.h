@@ -15,9 +15,16 @@
 /* Which stacks there are. */
 enum config_architecture { CONFIG_ENCODER_DECODER, CONFIG_DECODER_ONLY, CONFIG_ENCODER_ONLY };
 
+/* What a decoder alone is for: a language model's source is empty. */
+enum config_task {
+    CONFIG_TRANSLATION,
+    CONFIG_LANGUAGE_MODEL
+};
+
 struct config {
     enum config_architecture architecture; /* "encoder-decoder"; "decoder-only", which has no encoder layers and no
                                               cross-attention; or "encoder-only", which has no decoder layers */
+    enum config_task task;                 /* "translation" or "language-model" */
     int encoder_layers, decoder_layers;
     int d_model;                                    /* D */
     int heads;                                      /* H, divides D */

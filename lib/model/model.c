@@ -351,6 +351,11 @@ enum tfm_precision tfm_model_precision(const struct tfm_model *model)
     return model->precision;
 }
 
+bool tfm_model_is_language_model(const struct tfm_model *model)
+{
+    return model->config.task == CONFIG_LANGUAGE_MODEL;
+}
+
 const char *tfm_model_folder(const struct tfm_model *model)
 {
     return model->folder;

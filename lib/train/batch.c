@@ -147,3 +147,15 @@ void batch_take(struct tokens *source, struct tokens *target, const struct corpu
     take_side(source, &corpus->source, pairs, n, copies, key, arena);
     take_side(target, &corpus->target, pairs, n, copies, key, arena);
 }
+
+void batch_empty_source(struct tokens *source, int eos, struct arena *arena)
+{
+    int n = source->n_sentences, *start = ARENA_TAKE(arena, int, n + 1), *ids = ARENA_TAKE(arena, int, n);
+    for (int i = 0; i < n; i++) {
+        start[i] = i;
+        ids[i] = eos;
+    }
+    start[n] = source->n = n;
+    source->ids = ids;
+    source->start = start;
+}

@@ -56,4 +56,7 @@ enum tfm_status batch_join(struct ints *pairs, struct batch_plan *plan, const st
 void batch_take(struct tokens *source, struct tokens *target, const struct corpus *corpus, const int *pairs,
                 int n, int copies, uint64_t seed, struct arena *arena);
 
+/* Leaves nothing of a source but the </s> of each sentence: a language model reads no more. */
+void batch_empty_source(struct tokens *source, int eos, struct arena *arena);
+
 #endif

@@ -45,7 +45,7 @@ static int set_corpora(json_t *object, const struct tfm_train_options *o)
 /* What is not of every training. */
 static int set_kind(json_t *object, const struct tfm_train_options *o, const struct train_state *state)
 {
-    if (train_options_is_text(o) && json_object_set_new(object, "mask_rate", json_real(o->mask_rate)) != 0)
+    if (o->arch == TFM_ARCH_ENCODER && json_object_set_new(object, "mask_rate", json_real(o->mask_rate)) != 0)
         return -1;
     return state->pretrained[0] != '\0' ? set_name(object, "pretrained", state->pretrained) : 0;
 }

@@ -151,6 +151,8 @@ static void run_micro(struct xent_sum *sum, struct head_sum *head_sums, struct w
     batch_take(&source, &target, how->corpus, pairs, n, copies_of(how, grad), how->seed, arena);
     if (how->mask.rate > 0)
         mask_take(&source, &target, how->corpus, pairs, n, &how->mask, arena);
+    else if (how->corpus->is_text)
+        batch_empty_source(&source, how->corpus->source.eos, arena);
     struct head_losses heads = how->heads;
     if (grad != NULL && heads.n > 0) {
         heads.sums = head_sums;

@@ -256,6 +256,10 @@ static enum tfm_status build(struct building *b, struct tfm_shortlist_report *re
     static const struct lexicon_options options = { .n_iterations = ITERATIONS, .most = ROW_CELLS };
     TRY(check_options(b->options, err));
     TRY(tfm_model_open(&b->model, b->options->model, err));
+    if (b->model->config.architecture == CONFIG_ENCODER_ONLY || tfm_model_is_language_model(b->model))
+        return err_set(err, TFM_EINVAL,
+                       "%s is a model of plain text, which makes no translations to list pieces for",
+                       b->options->model);
     TRY(pool_new(&b->pool, b->options->threads > 0 ? b->options->threads : pool_cores(), err));
     TRY(read_corpus(b, err));
     TRY(lexicon_train(&b->lexicon, &b->corpus, &options, b->pool, err));

@@ -51,6 +51,19 @@ const char *train_options_arch(const struct config *config)
     return arch_names[config->arch];
 }
 
+bool train_options_is_text(const struct tfm_train_options *o)
+{
+    if (o->arch != TFM_ARCH_DECODER || o->n_corpora <= 0)
+        return o->arch == TFM_ARCH_ENCODER;
+    const struct tfm_corpus *first = &o->corpora[0];
+    return first->tsv != NULL ? o->source_field > 0 && o->target_field == 0 : first->target == NULL;
+}
+
+static bool is_language_model(const struct tfm_train_options *o)
+{
+    return o->arch == TFM_ARCH_DECODER && train_options_is_text(o);
+}
+
 void tfm_train_options_init(struct tfm_train_options *options)
 {
     *options = (struct tfm_train_options){
@@ -100,13 +113,20 @@ static enum tfm_status check_schedule(const struct tfm_train_options *o, struct 
     return TFM_OK;
 }
 
-/* What a corpus or a validation set is made of: two files, or one with tabs; with --arch encoder one file. */
-static enum tfm_status check_sources(const struct tfm_corpus *c, bool is_text, const char *what,
-                                     struct tfm_error *err)
+/* What a corpus or a validation set is made of: two files, or one with tabs; of plain text one file. All of a
+ * training are alike. */
+static enum tfm_status check_sources(const struct tfm_corpus *c, const struct tfm_train_options *o,
+                                     const char *what, struct tfm_error *err)
 {
+    bool is_text = train_options_is_text(o);
     if (is_text && c->target != NULL)
-        return err_set(err, TFM_EINVAL, "%s of --arch encoder is one text: found %s and %s", what, c->source,
+        return err_set(err, TFM_EINVAL, "%s of --arch %s is one text%s: found %s and %s", what,
+                       arch_names[o->arch], is_language_model(o) ? " where the first is" : "", c->source,
                        c->target);
+    if (!is_text && c->source != NULL && c->target == NULL && o->arch == TFM_ARCH_DECODER)
+        return err_set(err, TFM_EINVAL,
+                       "%s needs two files, source and target, where the first has them: found %s alone",
+                       what, c->source);
     if ((c->source == NULL && c->tsv == NULL) || (!is_text && (c->source == NULL) != (c->target == NULL)))
         return err_set(err, TFM_EINVAL, "%s needs %s", what,
                        is_text ? "a file of text, or a column of one with tabs"
@@ -117,9 +137,10 @@ static enum tfm_status check_sources(const struct tfm_corpus *c, bool is_text, c
     return TFM_OK;
 }
 
-static enum tfm_status check_corpus(const struct tfm_corpus *c, bool is_text, struct tfm_error *err)
+static enum tfm_status check_corpus(const struct tfm_corpus *c, const struct tfm_train_options *o,
+                                    struct tfm_error *err)
 {
-    TRY(check_sources(c, is_text, "a corpus (--train-sets, --tsv)", err));
+    TRY(check_sources(c, o, "a corpus (--train-sets, --tsv)", err));
     if (!(c->weight >= 0 && c->weight <= 1000))
         return err_set(err, TFM_EINVAL, "the weight of a corpus is %g; it can be from 0 to 1000 (--weights)",
                        c->weight);
@@ -143,7 +164,7 @@ static enum tfm_status check_corpora(const struct tfm_train_options *o, struct t
     for (int i = 0; i < o->n_corpora; i++) {
         const struct tfm_corpus *c = &o->corpora[i];
         const char *const paths[] = { c->source, c->target, c->tsv };
-        TRY(check_corpus(c, train_options_is_text(o), err));
+        TRY(check_corpus(c, o, err));
         int n = count_stdin(paths, 3);
         if (n == 2)
             return err_set(err, TFM_EINVAL,
@@ -163,11 +184,15 @@ static enum tfm_status check_columns(const struct tfm_train_options *o, struct t
         has_tsv = has_tsv || o->corpora[i].tsv != NULL;
     if (train_options_is_text(o)) {
         if (o->source_field < 0 || o->target_field != 0 || (has_tsv && o->source_field == 0))
-            return err_set(
-                err, TFM_EINVAL,
-                "--tsv and --valid-tsv with --arch encoder need the column of the text: --tsv-fields N");
+            return err_set(err, TFM_EINVAL,
+                           "--tsv and --valid-tsv of plain text need the column of the text: --tsv-fields N");
         return TFM_OK;
     }
+    if (o->source_field > 0 && o->target_field == 0)
+        return err_set(err, TFM_EINVAL,
+                       "--tsv-fields is %d, the column of a text, and the first corpus is of pairs: expected "
+                       "two columns, as in 1,2",
+                       o->source_field);
     if (o->source_field < 0 || o->target_field < 0 || (o->source_field == 0) != (o->target_field == 0))
         return err_set(err, TFM_EINVAL, "--tsv-fields is %d,%d; it can be two numbers of columns, from 1",
                        o->source_field, o->target_field);
@@ -188,11 +213,10 @@ static enum tfm_status check_files(const struct tfm_train_options *o, struct tfm
                                       .target = o->valid_target,
                                       .tsv = o->valid_tsv };
     if (has_valid(o))
-        TRY(check_sources(&valid, train_options_is_text(o), "a validation set (--valid-sets, --valid-tsv)",
-                          err));
+        TRY(check_sources(&valid, o, "a validation set (--valid-sets, --valid-tsv)", err));
     if (train_options_is_text(o) && o->source_vocab != NULL && o->target_vocab != NULL &&
         strcmp(o->source_vocab, o->target_vocab) != 0)
-        return err_set(err, TFM_EINVAL, "--arch encoder has one vocabulary: found %s and %s (--vocabs)",
+        return err_set(err, TFM_EINVAL, "plain text has one vocabulary: found %s and %s (--vocabs)",
                        o->source_vocab, o->target_vocab);
     if (o->pretrained != NULL && (o->source_vocab != NULL || o->target_vocab != NULL))
         return err_set(err, TFM_EINVAL,
@@ -253,7 +277,7 @@ static enum tfm_status read_metrics(struct metric_list *metrics, const struct tf
 {
     const char *names = o->valid_metrics;
     if (names == NULL)
-        names = train_options_is_text(o) ? "accuracy,ce" : "ce,bleu";
+        names = is_language_model(o) ? "ce,perplexity" : train_options_is_text(o) ? "accuracy,ce" : "ce,bleu";
     for (const char *name = names; *name != '\0'; name += *name == ',') {
         size_t len = strcspn(name, ",");
         int m = 0;
@@ -268,9 +292,10 @@ static enum tfm_status read_metrics(struct metric_list *metrics, const struct tf
                 err, TFM_EINVAL,
                 "--valid-metrics is \"%s\"; it can be some of " METRIC_NAMES ", with commas between", names);
         if (train_options_is_text(o) && train_options_is_of_text((enum metric)m))
-            return err_set(err, TFM_EINVAL,
-                           "--valid-metrics names %s, which is of translations: --arch encoder makes none",
-                           metric_names[m]);
+            return err_set(
+                err, TFM_EINVAL,
+                "--valid-metrics names %s, which is of translations: a model of plain text makes none",
+                metric_names[m]);
         metrics->list[metrics->n++] = (enum metric)m;
         name += len;
     }
@@ -302,7 +327,10 @@ static enum tfm_status check_arch(const struct tfm_train_options *o, struct tfm_
         RNN = 1 << TFM_ARCH_RNN,
         DECODER = 1 << TFM_ARCH_DECODER,
         ENCODER = 1 << TFM_ARCH_ENCODER,
-        ATTENTION = TRANSFORMER | DECODER | ENCODER
+        LANGUAGE_MODEL = ENCODER << 1, /* a decoder alone as a language model */
+        ALONE = DECODER | LANGUAGE_MODEL,
+        PAIRS = TRANSFORMER | RNN | DECODER,
+        ATTENTION = TRANSFORMER | ALONE | ENCODER
     };
     const struct {
         const char *name;
@@ -310,7 +338,7 @@ static enum tfm_status check_arch(const struct tfm_train_options *o, struct tfm_
         unsigned of; /* the architectures */
     } uses[] = {
         { "--enc-depth", o->encoder_layers != 0, TRANSFORMER | RNN | ENCODER },
-        { "--dec-depth", o->decoder_layers != 0, TRANSFORMER | RNN | DECODER },
+        { "--dec-depth", o->decoder_layers != 0, TRANSFORMER | RNN | ALONE },
         { "--dim-ffn", o->dim_ffn != 0, ATTENTION },
         { "--heads", o->heads != 0, ATTENTION },
         { "--norm-position", o->norm_position != TFM_NORM_PRESET, ATTENTION },
@@ -329,14 +357,16 @@ static enum tfm_status check_arch(const struct tfm_train_options *o, struct tfm_
         { "--rnn-cell", o->rnn_cell != TFM_RNN_GRU, RNN },
         { "--rnn-attention", o->rnn_attention != TFM_RNN_ADDITIVE, RNN },
         { "--mask-rate", o->mask_rate != DEFAULT_MASK_RATE, ENCODER },
-        { "--max-length-ratio", o->max_length_ratio != 0, TRANSFORMER | RNN | DECODER },
-        { "--target-sampling", o->target_sampling != 0, TRANSFORMER | RNN | DECODER },
-        { "--tied-embeddings target", o->tie == TFM_TIE_TARGET, TRANSFORMER | RNN | DECODER },
+        { "--max-length-ratio", o->max_length_ratio != 0, PAIRS },
+        { "--target-sampling", o->target_sampling != 0, PAIRS },
+        { "--tied-embeddings target", o->tie == TFM_TIE_TARGET, PAIRS },
+        { "--tied-embeddings none", o->tie == TFM_TIE_NONE, PAIRS | ENCODER },
     };
+    unsigned kind = is_language_model(o) ? LANGUAGE_MODEL : 1u << o->arch;
     for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
-        if (uses[i].is_given && !(uses[i].of & 1u << o->arch))
-            return err_set(err, TFM_EINVAL, "%s means nothing to --arch %s", uses[i].name,
-                           arch_names[o->arch]);
+        if (uses[i].is_given && !(uses[i].of & kind))
+            return err_set(err, TFM_EINVAL, "%s means nothing to --arch %s%s", uses[i].name,
+                           arch_names[o->arch], kind == LANGUAGE_MODEL ? " with plain text" : "");
     }
     return TFM_OK;
 }
@@ -492,6 +522,7 @@ void train_options_config(struct config *config, const struct tfm_train_options 
         config->max_positions = options->max_positions;
     if (options->arch == TFM_ARCH_DECODER) {
         config->architecture = CONFIG_DECODER_ONLY;
+        config->task = is_language_model(options) ? CONFIG_LANGUAGE_MODEL : CONFIG_TRANSLATION;
         config->decoder_layers = options->decoder_layers != 0 ? options->decoder_layers : preset_layers;
         config->encoder_layers = 0;
         config->encoder_layerdrop = 0;

@@ -25,11 +25,9 @@ bool train_options_is_of_text(enum metric metric);    /* of translations, rather
 
 const char *train_options_arch(const struct config *config); /* "transformer", "rnn", "decoder", "encoder" */
 
-/* Whether corpora are texts alone rather than pairs. */
-static inline bool train_options_is_text(const struct tfm_train_options *options)
-{
-    return options->arch == TFM_ARCH_ENCODER;
-}
+/* Whether corpora are texts alone rather than pairs: those of an encoder alone; with a decoder alone the first
+ * corpus tells, and then it is a language model. */
+bool train_options_is_text(const struct tfm_train_options *options);
 
 /* Copies the options, checks what the trainer relies on and puts the preset's batch size, learning rate and
  * warm-up, and the number of cores, in the place of zeros; `metrics` is empty without validation sets. */

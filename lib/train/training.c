@@ -150,7 +150,8 @@ static enum tfm_status list_settings(struct training *t, struct tfm_error *err)
     state_set(s, "--max-length-ratio", "%g", o->max_length_ratio);
     state_set(s, "--shuffle-window", "%d", o->shuffle_window);
     state_set(s, "--tsv-fields", "%d,%d", o->source_field, o->target_field);
-    state_set(s, "--arch", "%s", train_options_arch(c)); /* first, since it changes what follows */
+    state_set(s, "--arch", "%s%s", train_options_arch(c), /* first, since it changes what follows */
+              c->task == CONFIG_LANGUAGE_MODEL ? " with plain text" : "");
     state_set(s, "--enc-depth", "%d", c->encoder_layers);
     state_set(s, "--dec-depth", "%d", c->decoder_layers);
     state_set(s, "--dim-model", "%d", c->d_model);

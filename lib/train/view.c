@@ -23,8 +23,10 @@ static enum tfm_status show(const struct training *t, const struct train_callbac
                             struct ints *pairs, int n, struct tfm_train_event *event, struct tfm_error *err)
 {
     const struct corpus *c = &t->validate.corpus;
+    bool has_source = t->config.task != CONFIG_LANGUAGE_MODEL;
     for (int i = 0; i < n; i++) {
-        TRY(copy_side(&pairs[2 * i], &c->source, i, err));
+        TRY(has_source ? copy_side(&pairs[2 * i], &c->source, i, err)
+                       : ints_add(&pairs[2 * i], &c->source.eos, 1, err));
         TRY(copy_side(&pairs[2 * i + 1], &c->target, i, err));
     }
     char folder[4096];

@@ -119,7 +119,7 @@ static enum tfm_status read_given(struct given *given, const struct tfm_train_op
     bool has_mask = spm_piece_id(spm, MODEL_MASK_PIECE, strlen(MODEL_MASK_PIECE)) >= 0;
     spm_free(spm);
     TRY(read_bytes(&given->bytes, given->name, err));
-    if (train_options_is_text(options) && !has_mask)
+    if (options->arch == TFM_ARCH_ENCODER && !has_mask)
         TRY(spm_add_symbol(&given->bytes, MODEL_MASK_PIECE, err));
     return TFM_OK;
 }
@@ -228,7 +228,7 @@ static enum tfm_status train_one(const char *model_path, const char *const *file
                                      .model_path = model_path,
                                      .vocab_size = options->vocab_size,
                                      .type = options->vocab_type,
-                                     .symbol = train_options_is_text(options) ? MODEL_MASK_PIECE : NULL };
+                                     .symbol = options->arch == TFM_ARCH_ENCODER ? MODEL_MASK_PIECE : NULL };
     report_note(options, "training the vocabulary %s (%s, up to %d pieces)", model_path, options->vocab_type,
                 options->vocab_size);
     return spm_train(&how, err);

@@ -79,7 +79,7 @@ run 0 "what it is" "$tfm" inspect "$dir/model"
 has "an encoder" "$dir/out" 'layers  *encoder 2, a masked language model of one text'
 has "with a mask" "$dir/out" 'ids  *</s> 0, <unk> 1, <mask> 2'
 check "and nothing of a decoder" sh -c '! grep -q "model.decoder\|past in decoder\|both sides" "$1"' - "$dir/out"
-run 0 "its attention" "$tfm" inspect attention -m "$dir/model" --part encoder --format tsv "the <mask> sees the house."
+run 0 "its attention" "$tfm" inspect attention -m "$dir/model" --format tsv "the <mask> sees the house."
 has "of a gap to its neighbours" "$dir/out" '^0	0	1	<mask>	2	▁sees	0\.'
 for command in translate score; do
     run 2 "tfm $command" "$tfm" $command -m "$dir/model" "$en" "$en"
@@ -119,10 +119,11 @@ mini="--mini-batch-words 200 --lr-warmup 20 --learn-rate 0.01 --dropout 0.1 --la
     check "a command, in windows, with weights" train "$dir/way4" $mini -t "cat $en |" -t "$en" --weights 1,0.5 --shuffle-window 100 --after 20u
     run 0 "what a training would be" train "$dir/dry" $mini -t "$en" --dry-run
     check "leaves nothing" test ! -e "$dir/dry"
+    echo "the <mask> sees the house." >"$dir/lines"
     run 0 "attention is watched, and heads are held to something" train "$dir/watched" -t "$en" --valid-sets "$en" --valid-freq 4u \
-        --after 4u --vocab-size 100 --watch-attention --head-loss encoder.0.1:entropy=0.1 --profile --log "$dir/log"
+        --after 4u --vocab-size 100 --watch-attention "$dir/lines" --head-loss encoder.0.1:entropy=0.1 --profile --log "$dir/log"
     is "the encoder's is told" "$(sed -n 's/.*\[attention\] Up. 4 : \([a-z]*\) :.*/\1/p' "$dir/log" | tr '\n' ' ')" "encoder "
-    check "and drawn" test -s "$dir/watched/attention/update-4/1-encoder.svg"
+    has "and drawn, of a sentence with a mask" "$dir/watched/attention/update-4/1-encoder.svg" '&lt;mask'
 }
 
 # ---- vocabularies ----
@@ -133,7 +134,7 @@ has "gets one behind its last piece" "$dir/given/config.json" "\"mask_token_id\"
 run 0 "goes on with it" train "$dir/given" -t "$en" -v "$model/vocab.spm" --after 4u
 run 0 "and is asked" "$tfm" inspect predict -m "$dir/given" "the <mask>."
 run 2 "two vocabularies" train "$dir/none" -t "$en" -v "$model/vocab.spm" "$dir/model/vocab.spm"
-has "are one too many" "$dir/err" "--arch encoder has one vocabulary: found .* and .* (--vocabs)"
+has "are one too many" "$dir/err" "plain text has one vocabulary: found .* and .* (--vocabs)"
 sed 's/"mask_token_id": 2/"mask_token_id": 3/' "$dir/model/config.json" >"$dir/config" && cp -R "$dir/model" "$dir/broken" &&
     mv "$dir/config" "$dir/broken/config.json"
 run 1 "a mask that is another piece" "$tfm" inspect "$dir/broken"

@@ -89,9 +89,9 @@ run 1 "no list" score --n-best "$dir/en" "$dir/odd"
 has "no list: what was expected" "$dir/err" "$dir/odd: line 1: expected 'id ||| text"
 
 wrong "no files" "found 0 files" score
-wrong "one file" "found 1 files" score a
-wrong "files twice" "expected two files, or one" score --tsv a b c
-wrong "a list with tabs" "option --n-best needs SRC and TRG" score --n-best --tsv a
+wrong "three files" "found 3 files" score a b c
+wrong "files twice" "expected two files, or one text, or one of these" score --tsv a b c
+wrong "a list with tabs" "option --n-best needs SRC and TRG, or TEXT" score --n-best --tsv a
 wrong "units of no alignment" "option --alignment-of is for --alignment, which is missing" score --alignment-of pieces a b
 wrong "the layer of no alignment" "option --alignment-layer is for --alignment, which is missing" score --alignment-layer 1 a b
 wrong "the output is an input" "would overwrite" score -o "$dir/de" "$dir/en" "$dir/de"

@@ -1,6 +1,7 @@
 /*
  * golden.h: holds the whole model to PyTorch in float64: activations, loss and gradients of small models,
- * Transformers, decoders alone, masked language models and recurrent networks, over a batch of three sentences, which PyTorch pads and masks where there
+ * Transformers, decoders alone, language models, masked ones and recurrent networks, over a batch of three
+ * sentences, which PyTorch pads and masks where there
  * is no padding here. make_golden.py wrote the values; weights and batch come from the same formulas on both
  * sides. Included by golden_double_test.c (real is double) and golden_test.c (real is
  * float), which differ in the tolerance only: the largest error of a tensor may be `tolerance` times the
@@ -22,6 +23,12 @@ static const struct tokens golden_source = {
 };
 static const struct tokens golden_target = {
     .n_sentences = 3, .n = 12, .ids = golden_target_ids, .start = golden_target_start
+};
+
+/* What a language model reads before its text. */
+static const int golden_no_ids[] = { 0, 0, 0 }, golden_no_start[] = { 0, 1, 2, 3 };
+static const struct tokens golden_no_source = {
+    .n_sentences = 3, .n = 3, .ids = golden_no_ids, .start = golden_no_start
 };
 
 /* What a masked language model is to predict from the source. */
@@ -66,6 +73,7 @@ static const struct golden_case golden_cases[] = {
     { "alone", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true },
     { "alone_learned", true, TFM_TIE_NONE, TFM_CELL_ATTENTION, 11, 2, false },
     { "alone_rope", true, TFM_TIE_TARGET, TFM_CELL_ATTENTION, 11, 0, false },
+    { "language", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true },
     { "masked", false, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, true },
     { "masked_learned", true, TFM_TIE_NONE, TFM_CELL_ATTENTION, 13, 0, false },
     { "masked_relative", true, TFM_TIE_ALL, TFM_CELL_ATTENTION, 13, 0, false },
@@ -80,7 +88,8 @@ static const struct golden_variant {
     int max_positions, kv_heads, window;
     enum tfm_attention_function function;
     enum tfm_attention_scale scale;
-    bool is_alone;  /* a decoder without encoder */
+    bool is_alone;    /* a decoder without encoder ... */
+    bool is_language; /* ... as a language model */
     bool is_masked; /* or the other way round */
 } golden_variants[] = {
     { .name = "post_rms_swiglu", .norm = TFM_RMS_NORM, .activation = TFM_ACTIVATION_SWIGLU },
@@ -111,6 +120,7 @@ static const struct golden_variant {
       .kv_heads = 1,
       .norm = TFM_RMS_NORM,
       .activation = TFM_ACTIVATION_SWIGLU },
+    { .name = "language", .is_alone = true, .is_language = true },
     { .name = "masked", .is_masked = true, .activation = TFM_ACTIVATION_GELU },
     { .name = "masked_learned", .is_masked = true, .positions = TFM_POSITIONS_LEARNED, .max_positions = 5 },
     { .name = "masked_relative", .is_masked = true, .positions = TFM_POSITIONS_RELATIVE, .window = 2 },
@@ -285,6 +295,7 @@ static struct config golden_config(const struct golden_case *c)
     /* clang-format off */
     return (struct config){
         .architecture = v->is_alone ? CONFIG_DECODER_ONLY : v->is_masked ? CONFIG_ENCODER_ONLY : CONFIG_ENCODER_DECODER,
+        .task = v->is_language ? CONFIG_LANGUAGE_MODEL : CONFIG_TRANSLATION,
         .encoder_layers = v->is_alone ? 0 : 2, .decoder_layers = v->is_masked ? 0 : 2, .d_model = 8, .heads = 2, .ffn_dim = 12,
         .activation = v->activation, .norm = v->norm, .pre_norm = c->pre_norm, .norm_epsilon = 1e-5,
         .scale_embedding = true,
@@ -315,19 +326,24 @@ static const struct tokens *golden_predicted(const struct net *net)
     return net->config->architecture == CONFIG_ENCODER_ONLY ? &golden_labels : &golden_target;
 }
 
+static const struct tokens *golden_read_before(const struct net *net)
+{
+    return net->config->task == CONFIG_LANGUAGE_MODEL ? &golden_no_source : &golden_source;
+}
+
 static void golden_check_activations(const struct golden_file *file, const struct net *net, struct run *run,
                                      const char *name, double tolerance)
 {
-    const struct tokens *target = golden_predicted(net);
+    const struct tokens *target = golden_predicted(net), *source = golden_read_before(net);
     size_t mark = arena_mark(run->arena);
     int d = net->config->d_model;
-    real *memory = ARENA_TAKE(run->arena, real, golden_source.n * d);
+    real *memory = ARENA_TAKE(run->arena, real, source->n * d);
     real *hidden = ARENA_TAKE(run->arena, real, target->n * d);
     struct encoder_acts encoder;
     struct decoder_acts decoder;
-    encoder_forward(memory, run->keep ? &encoder : NULL, &golden_source, net, run);
-    decoder_forward(hidden, run->keep ? &decoder : NULL, target, &golden_source, memory, net, run);
-    double error = golden_error_of(file, "encoder", memory, golden_source.n * d);
+    encoder_forward(memory, run->keep ? &encoder : NULL, source, net, run);
+    decoder_forward(hidden, run->keep ? &decoder : NULL, target, source, memory, net, run);
+    double error = golden_error_of(file, "encoder", memory, source->n * d);
     CHECK_NEAR(error, 0, tolerance, "%s: encoder output", name);
     error = golden_error_of(file, "decoder", hidden, target->n * d);
     CHECK_NEAR(error, 0, tolerance, "%s: decoder hidden states", name);
@@ -338,12 +354,12 @@ static void golden_check_loss(const struct golden_file *file, const struct net *
                               const struct params *params, real *gradient, struct run *run,
                               const struct golden_case *c, double tolerance)
 {
-    const struct tokens *target = golden_predicted(net);
+    const struct tokens *target = golden_predicted(net), *source = golden_read_before(net);
     struct xent_sum sum = { 0 };
     real row_nll[12];
     struct weights grad;
     params_bind(&grad, net->config, gradient);
-    loss_batch(&sum, row_nll, &grad, &golden_source, target, &(struct criterion){ (real)0.1, 0 }, net, run);
+    loss_batch(&sum, row_nll, &grad, source, target, &(struct criterion){ (real)0.1, 0 }, net, run);
     real loss = (real)sum.loss;
     CHECK_NEAR(golden_error_of(file, "loss", &loss, 1), 0, tolerance, "%s: label-smoothed loss", c->name);
     CHECK_NEAR(golden_error_of(file, "row_nll", row_nll, target->n), 0, tolerance, "%s: -log p of a token",
@@ -372,7 +388,7 @@ static void golden_check_loss(const struct golden_file *file, const struct net *
 
     struct xent_sum again = { 0 };
     run->keep = false;
-    loss_batch(&again, NULL, NULL, &golden_source, target, &(struct criterion){ (real)0.1, 0 }, net, run);
+    loss_batch(&again, NULL, NULL, source, target, &(struct criterion){ (real)0.1, 0 }, net, run);
     CHECK_NEAR(again.loss / sum.loss, 1, tolerance, "%s: the loss without gradients", c->name);
     run->keep = true;
 }

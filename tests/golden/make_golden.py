@@ -51,6 +51,7 @@ CONFIGS = [
     ("alone_learned", True, "none", False, 11, 13, 2, False, {"alone": True, "positions": "learned", "max_positions": 5}),
     ("alone_rope", True, "target", False, 11, 13, 0, False,
      {"alone": True, "positions": "rope", "kv_heads": 1, "norm": "rms", "activation": "swiglu"}),
+    ("language", True, "all", False, 13, 13, 0, True, {"alone": True, "source": [[EOS]] * 3}),
     ("masked", False, "all", False, 13, 13, 0, True, {"masked": True, "activation": "gelu"}),
     ("masked_learned", True, "none", False, 13, 13, 0, False,
      {"masked": True, "positions": "learned", "max_positions": 5}),
@@ -444,22 +445,24 @@ def run(pre_norm, tie, has_ssru, start, w, variant):
 
 
 def run_alone(pre_norm, tie, start, w, variant):
-    """A decoder alone: source, start symbol in place of the source's </s>, and target are one sequence."""
+    """A decoder alone: source, start symbol in place of the source's </s>, and target are one sequence. The source of a
+    language model is a </s>."""
+    sources = variant.get("source", SOURCE)
     source_table, target_table, unembed = tables(tie, w)
-    rows = [torch.cat([source_table[s[:-1]], target_table[[start] + t[:-1]]]) for s, t in zip(SOURCE, TARGET)]
+    rows = [torch.cat([source_table[s[:-1]], target_table[[start] + t[:-1]]]) for s, t in zip(sources, TARGET)]
     x = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True) * math.sqrt(D)
-    x = x + positions(x.shape[1], [len(s) for s in SOURCE], w, "decoder", variant)
+    x = x + positions(x.shape[1], [len(s) for s in sources], w, "decoder", variant)
     real = torch.tensor([[i < len(r) for i in range(x.shape[1])] for r in rows])
     mask = real[:, None, :] & (torch.ones(x.shape[1], x.shape[1]).tril() > 0)
     for layer in range(LAYERS):
         x = block(x, mask, None, None, w, f"model.decoder.layers.{layer}", pre_norm, variant)
     if pre_norm:
         x = norm(x, w, "model.decoder.layer_norm")
-    hidden = torch.cat([x[i, len(s) - 1 : len(s) - 1 + len(t)] for i, (s, t) in enumerate(zip(SOURCE, TARGET))])
+    hidden = torch.cat([x[i, len(s) - 1 : len(s) - 1 + len(t)] for i, (s, t) in enumerate(zip(sources, TARGET))])
     log_p = torch.log_softmax(hidden @ unembed.T + w["final_logits_bias"], dim=-1)
     row_nll = -log_p.gather(-1, torch.tensor(sum(TARGET, []))[:, None])[:, 0]
     loss = ((1 - SMOOTHING) * row_nll - SMOOTHING * log_p.mean(-1)).sum()
-    return torch.cat([source_table[s] for s in SOURCE]) * math.sqrt(D), hidden, row_nll, loss
+    return torch.cat([source_table[s] for s in sources]) * math.sqrt(D), hidden, row_nll, loss
 
 
 def write(out, name, values):

@@ -128,6 +128,11 @@ static void test_take(const struct corpus *corpus)
     CHECK(memcmp(target.ids, target.ids + target.start[2], (size_t)n * sizeof(int)) == 0,
           "the same pair twice");
     CHECK(source.key[0] == source.key[2] && source.key[0] != source.key[1], "keys name sentences");
+    batch_empty_source(&source, corpus->source.eos, &arena);
+    CHECK(source.n == 3 && source.start[1] == 1 && source.start[3] == 3 &&
+              source.ids[0] == corpus->source.eos && source.ids[2] == corpus->source.eos &&
+              source.key == target.key,
+          "an empty source is a </s>");
     arena_release(&arena);
 }
 

@@ -221,6 +221,14 @@ static void test_round_trip(void)
     };
     for (int i = 0; i < 6; i++)
         check_wrong(&config, &wrong[i], "decoder-only");
+
+    config.task = CONFIG_LANGUAGE_MODEL;
+    CHECK_STR(config_difference(&config, &found), "task", "what it is for is a difference");
+    CHECK(config_write(&config, NULL, path, &err) == TFM_OK && read_config(&found, path, &err) == TFM_OK &&
+              found.task == CONFIG_LANGUAGE_MODEL,
+          "a language model is kept");
+    check_wrong(&config, &(struct wrong){ offsetof(struct config, tie), TFM_TIE_NONE, "tie_embeddings" },
+                "decoder-only");
 }
 
 /* An encoder alone has no decoder layers, one vocabulary and a piece for what is hidden. */
@@ -326,6 +334,9 @@ static void test_fields(void)
         { "architecture", "\"decoder\"", "knows \"encoder-decoder\", \"decoder-only\", \"encoder-only\"" },
         { "architecture", "\"decoder-only\"",
           "with the architecture \"decoder-only\" encoder_layers should be 0" },
+        { "task", "\"language-model\"", "with the architecture \"encoder-decoder\" task should be left out" },
+        { "task", "\"summary\"",
+          "task is \"summary\"; this version of tfm knows \"translation\", \"language-model\"" },
         { "positions", "\"rotary\"", "\"sinusoidal\"" },
         { "positions", NULL, "positions" },
         { "activation_function", "\"tanh\"",

@@ -2,7 +2,8 @@
  * grad_double_test.c: every gradient of whole small models against central differences, in double:
  *     dL/dw ~ (L(w + e) - L(w - e)) / 2e
  * post-norm and pre-norm, layer and RMS norm, every activation, every way to tie embeddings, self-attention, SSRU,
- * recurrent layers, a decoder alone and an encoder alone, every kind of positions and of attention, without dropout and with all three kinds of it (dropout is
+ * recurrent layers, a decoder alone, also as a language model, and an encoder alone, every kind of positions and
+ * of attention, without dropout and with all three kinds of it (dropout is
  * a function of its keys, so the loss stays a smooth function of the weights), with layers left out, and with R-Drop,
  * whose divergence is no constant of either pass; and with losses on single heads. A fixed tolerance of 1e-6 relative to the largest gradient of the tensor.
  */
@@ -32,6 +33,9 @@ static const int source_starts[] = { 0, 4, 6, 11, 15, 17, 22 };
 static const int target_twice[] = { 6, 0, 2, 8, 10, 0, 3, 3, 0, 6, 0, 2, 8, 10, 0, 3, 3, 0 };
 static const int target_starts[] = { 0, 2, 6, 9, 11, 15, 18 };
 static const uint64_t twin_keys[] = { 11, 12, 13, 21, 22, 23 };
+
+/* A language model reads nothing before its text. */
+static const int no_source[6] = { 0 }, no_source_start[] = { 0, 1, 2, 3, 4, 5, 6 };
 
 /* An encoder alone predicts some pieces of its source. */
 static const int label_ids[] = { 8, 2, 12, 4, 1 }, label_rows[] = { 0, 2, 4, 7, 9 },
@@ -133,6 +137,9 @@ static void check_losses(const char *name, const struct config *config, struct h
                        ? (struct tokens){ 6, 10, labels_twice, label_starts, twin_keys, label_rows_twice }
                        : (struct tokens){ 6, 18, target_twice, target_starts, twin_keys, NULL };
     }
+    if (config->task == CONFIG_LANGUAGE_MODEL)
+        p.source = (struct tokens){ p.target.n_sentences, p.target.n_sentences, no_source,
+                                    no_source_start,      p.target.key,         NULL };
     CHECK(params_list(&p.params, &p.config, &err) == TFM_OK && arena_init(&arena, 64 << 20, &err) == TFM_OK,
           "%s: set up", name);
     p.block = mem_alloc(sizeof(real) * p.params.size, &err);
@@ -319,15 +326,30 @@ static void check_head_losses(void)
                 true);
 }
 
-/* A decoder alone, two layers of it, over source and target as one sequence. */
-static void check_decoder(const char *name, bool pre_norm, enum tfm_tie tie, enum tfm_positions positions,
-                          bool dropout, real r_drop)
+static struct config decoder_config(bool pre_norm, enum tfm_tie tie, enum tfm_positions positions)
 {
     struct config config = config_of(pre_norm, tie, TFM_CELL_ATTENTION);
     config.architecture = CONFIG_DECODER_ONLY;
     config.encoder_layers = 0;
     config.positions = positions;
     config.max_positions = positions == TFM_POSITIONS_LEARNED ? 4 : 0;
+    return config;
+}
+
+/* A decoder alone, two layers of it, over source and target as one sequence. */
+static void check_decoder(const char *name, bool pre_norm, enum tfm_tie tie, enum tfm_positions positions,
+                          bool dropout, real r_drop)
+{
+    struct config config = decoder_config(pre_norm, tie, positions);
+    check_config(name, &config, dropout, r_drop);
+}
+
+/* The same over a text, a language model. */
+static void check_language(const char *name, bool pre_norm, enum tfm_positions positions, bool dropout,
+                           real r_drop)
+{
+    struct config config = decoder_config(pre_norm, TFM_TIE_ALL, positions);
+    config.task = CONFIG_LANGUAGE_MODEL;
     check_config(name, &config, dropout, r_drop);
 }
 
@@ -379,6 +401,9 @@ int main(void)
     check_decoder("a decoder alone with dropout, relative", false, TFM_TIE_ALL, TFM_POSITIONS_RELATIVE, true,
                   0);
     check_decoder("a decoder alone with R-Drop", true, TFM_TIE_ALL, TFM_POSITIONS_HALVES, true, 5);
+    check_language("a language model, post-norm, learned", false, TFM_POSITIONS_LEARNED, false, 0);
+    check_language("a language model with dropout, RoPE", true, TFM_POSITIONS_ROPE, true, 0);
+    check_language("a language model with R-Drop, relative", true, TFM_POSITIONS_RELATIVE, true, 5);
     check_encoder("an encoder alone, post-norm", false, TFM_TIE_ALL, TFM_POSITIONS_HALVES, false, 0);
     check_encoder("an encoder alone, pre-norm, untied, learned", true, TFM_TIE_NONE, TFM_POSITIONS_LEARNED,
                   false, 0);

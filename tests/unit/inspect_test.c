@@ -340,7 +340,7 @@ static void test_refused(void)
     CHECK_STR(err.message, "there is no head 3: the encoder has heads 0 to 2 (-1 is all of them)", "and why");
     options = choose(TFM_ENCODER, -2, 0, TFM_TEXT);
     CHECK_INT(tfm_attention(model, SOURCE, TARGET, &options, out, &err), TFM_EINVAL, "layer -2");
-    options = choose((enum tfm_part)3, 0, 0, TFM_TEXT);
+    options = choose((enum tfm_part)4, 0, 0, TFM_TEXT);
     CHECK_INT(tfm_attention(model, SOURCE, TARGET, &options, out, &err), TFM_EINVAL,
               "a part that is not there");
     options = choose(TFM_CROSS, 0, 0, (enum tfm_format)9);

@@ -56,8 +56,8 @@ static void test_parts(const struct tfm_model *model)
         CHECK(strstr(err.message, "it can show the part decoder") != NULL, "and the message says which: %s",
               err.message);
     }
-    options.part = TFM_DECODER;
-    CHECK_INT(tfm_attention(model, "ba", "do", &options, out, &err), TFM_OK, "which is shown");
+    options.part = TFM_PART_AUTO;
+    CHECK_INT(tfm_attention(model, "ba", "do", &options, out, &err), TFM_OK, "which is shown unasked");
     fclose(out);
     const char *keys = strstr(text, "\"keys\""), *queries = strstr(text, "\"queries\"");
     CHECK(keys != NULL && queries != NULL && strstr(keys, "<start>") != NULL,

@@ -35,6 +35,7 @@ static struct tfm_translate_options with(int beam_size, int n_best, int mini_bat
     o.n_best = n_best;
     o.mini_batch = mini_batch;
     o.threads = threads;
+    o.max_length = 60; /* no line has more, and so long may a language model go on */
     return o;
 }
 
@@ -150,12 +151,19 @@ static void add_side(struct tokens *tokens, struct ints *ids, int *start, int i,
     *tokens = (struct tokens){ .n_sentences = i + 1, .n = (int)ids->n, .ids = ids->data, .start = start };
 }
 
+/* A line is all that a model translates, or the beginning of what a language model writes. */
+static bool is_beginning(const struct tfm_model *model)
+{
+    return tfm_model_is_language_model(model);
+}
+
 static void add_pair(struct pair *pair, const struct tfm_model *model, int i, const char *text,
                      const int *pieces, int n)
 {
     struct tfm_error err;
     struct ints source = { 0 };
-    spm_encode(model->source, text, strlen(text), &source, &err);
+    if (!is_beginning(model))
+        spm_encode(model->source, text, strlen(text), &source, &err);
     int eos = model->config.eos_token_id;
     add_side(&pair->source, &pair->source_ids, pair->source_start, i, source.data, source.n, eos);
     add_side(&pair->target, &pair->target_ids, pair->target_start, i, pieces, (size_t)n, eos);
@@ -295,11 +303,11 @@ static void test_causality(const struct tfm_model *model)
     pair_release(&pair);
 }
 
-/* Greedy search without cache: the whole target anew for each piece. */
-static int greedy(int *pieces, const struct tfm_model *model, const char *text, int limit)
+/* Greedy search without cache: the whole target anew for each piece behind the n that are there. */
+static int greedy(int *pieces, int n, const struct tfm_model *model, const char *text, int limit)
 {
     struct run run = { .arena = &arena, .kern = model->kern };
-    int n = 0, eos = model->config.eos_token_id, v = model->config.vocab_size;
+    int eos = model->config.eos_token_id, v = model->config.vocab_size;
     size_t d = (size_t)model->config.d_model;
     while (n < limit) {
         struct pair pair = { 0 };
@@ -325,19 +333,23 @@ static int greedy(int *pieces, const struct tfm_model *model, const char *text, 
 static void test_greedy(const struct tfm_model *model)
 {
     struct tfm_translate_options options = with(1, 1, 8, 1);
-    options.max_length_factor = 1;
+    if (!is_beginning(model))
+        options.max_length_factor = 1;
     struct tfm_translator *t = open_translator(model, &options, model->kern);
     const struct tfm_translation *found = translate(t, lines, N_LINES);
     int wrong = 0;
     for (int i = 0; i < N_LINES; i++) {
         int pieces[128];
         const struct tfm_hypothesis *h = &found[i].hypotheses[0];
-        if (lines[i][0] == '\0')
+        if (lines[i][0] == '\0' && !is_beginning(model))
             continue;
         struct ints source = { 0 };
         struct tfm_error err;
         spm_encode(model->source, lines[i], strlen(lines[i]), &source, &err);
-        int n = greedy(pieces, model, lines[i], (int)source.n + 10);
+        int n = (int)source.n, n_begun = is_beginning(model) ? n : 0;
+        for (int j = 0; j < n_begun; j++)
+            pieces[j] = source.data[j];
+        n = greedy(pieces, n_begun, model, lines[i], (is_beginning(model) ? options.max_length : n) + 10);
         wrong += n != h->n_pieces || memcmp(pieces, h->pieces, (size_t)n * sizeof(int)) != 0;
         ints_release(&source);
     }
@@ -459,6 +471,13 @@ int main(void)
             .is_decoder = true } },
         { "a decoder alone, learned positions, some lines longer",
           { .eos_bias = 2.5f, .seed = 24, .positions = TFM_POSITIONS_LEARNED, .max_positions = 10, .is_decoder = true } },
+        { "a language model, post-norm", { .eos_bias = 2.5f, .seed = 25, .is_decoder = true, .is_language = true } },
+        { "a language model, pre-norm, RoPE",
+          { .eos_bias = 2.5f, .seed = 26, .pre_norm = true, .positions = TFM_POSITIONS_ROPE, .is_decoder = true,
+            .is_language = true } },
+        { "a language model, learned positions, some lines longer",
+          { .eos_bias = 2.5f, .seed = 27, .positions = TFM_POSITIONS_LEARNED, .max_positions = 10, .is_decoder = true,
+            .is_language = true } },
         { "GRU, all tied", { .eos_bias = 2.5f, .seed = 7, .tie = TFM_TIE_ALL, .is_rnn = true } },
         { "LSTM, nothing tied",
           { .eos_bias = 2.5f, .seed = 8, .tie = TFM_TIE_NONE, .is_rnn = true, .rnn_cell = TFM_RNN_LSTM,
