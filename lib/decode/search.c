@@ -116,7 +116,8 @@ static size_t scratch_of(const struct search_options *options, const struct net 
      * head. */
     size_t rows = (source + beam) * (24 * d + config_inner_size(c));
     size_t packed = 2 * d / (size_t)c->heads; /* a key and a value of one head */
-    size_t attention = source * (source + packed) + beam * (limit + source) * (1 + d);
+    size_t source_row = attn_row((int)source), limit_row = attn_row((int)limit);
+    size_t attention = source_row * (source + packed) + beam * (limit_row + source_row) * (1 + d);
     attention += 2 * (size_t)c->heads * (source + limit); /* biases of distances */
     size_t lists = sizeof(int) * (4 * source + beam * (source + 3 * limit + 48)) +
                    2 * (source + beam) * sizeof(struct attn_segment) +
@@ -126,7 +127,7 @@ static size_t scratch_of(const struct search_options *options, const struct net 
     if (options->align || n_terms > 0) /* of each node */
         attention += source * (1 + beam * limit);
     if (options->align || options->most_term_pieces > 0) /* of each head in a step, of all of a batch */
-        attention += (2 * source + limit) * beam * (size_t)c->heads;
+        attention += (2 * source_row + limit_row) * beam * (size_t)c->heads;
     return sizeof(real) * (cache + rows + attention) + lists + beam_bytes(size, (int)limit, terms) +
            sizeof(struct live_sentence) + sizeof(struct linear) + ROUNDING;
 }
@@ -287,23 +288,23 @@ static void start_search(struct search *search, struct search_sentence *const *s
 /* ---- one step ---- */
 
 /* Keeps, for each live hypothesis, what its next piece looks at. weights: for each live sentence and head
- * [hypotheses, n_source]. */
+ * [hypotheses, n_source], with rows of attn_row. */
 static void keep_attention(struct search *search, const real *weights)
 {
     int heads = search->net->config->heads;
     for (int i = 0; i < search->n_live; i++) {
         struct live_sentence *live = &search->live[i];
-        size_t n_q = (size_t)live->beam.n_live, n_k = (size_t)live->n_source;
+        size_t n_q = (size_t)live->beam.n_live, n_k = (size_t)live->n_source, row = attn_row(live->n_source);
         for (size_t h = 0; h < n_q && live->attention != NULL; h++) {
             real *mean = live->attention + (size_t)live->beam.live[h].node * n_k;
             for (size_t j = 0; j < n_k; j++) {
                 real sum = 0;
                 for (int head = 0; head < heads; head++)
-                    sum += weights[((size_t)head * n_q + h) * n_k + j];
+                    sum += weights[((size_t)head * n_q + h) * row + j];
                 mean[j] = sum / (real)heads;
             }
         }
-        weights += (size_t)heads * n_q * n_k;
+        weights += (size_t)heads * n_q * row;
     }
 }
 

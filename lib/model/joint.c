@@ -91,10 +91,10 @@ void joint_cross_weights(real *cross, const real *self, const struct block_input
         const struct attn_segment *to = &in->cross[g];
         for (int i = 0; i < to->n_q; i++) {
             int n_k = in->self[to->q_start + i].n_k; /* of all keys; the source's are the first */
-            for (int h = 0; h < heads; h++, self += n_k)
-                memcpy(cross + ((size_t)h * (size_t)to->n_q + (size_t)i) * (size_t)to->n_k, self,
+            for (int h = 0; h < heads; h++, self += attn_row(n_k))
+                memcpy(cross + ((size_t)h * (size_t)to->n_q + (size_t)i) * attn_row(to->n_k), self,
                        sizeof(real) * (size_t)to->n_k);
         }
-        cross += (size_t)heads * (size_t)to->n_q * (size_t)to->n_k;
+        cross += (size_t)heads * (size_t)to->n_q * attn_row(to->n_k);
     }
 }

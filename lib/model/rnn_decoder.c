@@ -158,7 +158,7 @@ static void show_weights(const struct rnn_decoder_acts *acts, const struct block
         real *matrix = take(n_q, n_k, run);
         for (int t = 0; t < n_q; t++) {
             memcpy(matrix + (size_t)t * n_k, acts->weights + next[t], sizeof(real) * (size_t)n_k);
-            next[t] += (size_t)n_k;
+            next[t] += attn_row(n_k);
         }
         tap_show(run->tap, "decoder.layers", 0, "encoder_attn.weights", 0, matrix, n_q, n_k, n_k);
     }

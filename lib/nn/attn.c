@@ -24,7 +24,7 @@ size_t attn_weights_size(const struct attn_segment *segments, int n_segments, in
 {
     size_t size = 0;
     for (int i = 0; i < n_segments; i++)
-        size += (size_t)segments[i].n_q * (size_t)segments[i].n_k * (size_t)heads;
+        size += (size_t)segments[i].n_q * attn_row(segments[i].n_k) * (size_t)heads;
     return size;
 }
 
@@ -57,12 +57,12 @@ static void clear_unseen(real *row, struct range seen, int n_k)
     memset(row + seen.to, 0, sizeof(real) * (size_t)(n_k - seen.to));
 }
 
-/* Scores of one head to weights, [n_q, n_k], in place. */
+/* Scores of one head to weights, [n_q, n_k], in place. Rows of these lie attn_row(n_k) apart, here and below. */
 static void weigh(real *p, int head, const struct attn_segment *s, const struct attn *attn,
                   const struct run *run)
 {
     const struct kern *kern = run->kern;
-    for (int i = 0; i < s->n_q; i++, p += s->n_k) {
+    for (int i = 0; i < s->n_q; i++, p += attn_row(s->n_k)) {
         struct range seen = visible(s, attn, i);
         int n = seen.to - seen.from;
         if (attn->bias) {
@@ -79,7 +79,8 @@ static void weigh_backward(real *ds, const real *p, int head, const struct attn_
                            const struct attn *attn, const struct run *run)
 {
     const struct kern *kern = run->kern;
-    for (int i = 0; i < s->n_q; i++, ds += s->n_k, p += s->n_k) {
+    size_t row = attn_row(s->n_k);
+    for (int i = 0; i < s->n_q; i++, ds += row, p += row) {
         struct range seen = visible(s, attn, i);
         int n = seen.to - seen.from;
         kern->softmax_backward(ds + seen.from, p + seen.from, n, attn->dbias ? 1 : attn->scale);
@@ -96,13 +97,13 @@ static const real *at_row(const real *x, int ldx, int row)
     return x + (size_t)row * (size_t)ldx;
 }
 
-/* One head's keys [K, n_k] and values [n_k, K], end to end: products then read few and near cache lines, which
- * rows that are a power of two apart do not allow. */
-static void pack_head(real *packed, const real *k, int ldk, const real *v, int ldv, int n_k, int dim,
-                      const struct kern *kern)
+/* One head's keys [K, n_k] (row stride ldkt) and values [n_k, K], end to end: products then read few and near cache lines,
+ * which rows that are a power of two apart do not allow. */
+static void pack_head(real *packed, int ldkt, const real *k, int ldk, const real *v, int ldv, int n_k,
+                      int dim, const struct kern *kern)
 {
-    kern->transpose(packed, n_k, k, ldk, NULL, n_k, dim);
-    packed += (size_t)n_k * dim;
+    kern->transpose(packed, ldkt, k, ldk, NULL, n_k, dim);
+    packed += (size_t)ldkt * dim;
     for (int j = 0; j < n_k; j++)
         memcpy(packed + (size_t)j * dim, v + (size_t)j * ldv, sizeof(real) * (size_t)dim);
 }
@@ -117,8 +118,8 @@ void attn_pack(real *packed, const real *k, int ldk, const real *v, int ldv,
         size_t size = 2 * (size_t)s->n_k * dim;
         real *to = packed + 2 * (size_t)s->k_start * heads * dim;
         for (int h = 0; h < heads; h++, to += size)
-            pack_head(to, at_row(k, ldk, s->k_start) + h * dim, ldk, at_row(v, ldv, s->k_start) + h * dim,
-                      ldv, s->n_k, dim, run->kern);
+            pack_head(to, s->n_k, at_row(k, ldk, s->k_start) + h * dim, ldk,
+                      at_row(v, ldv, s->k_start) + h * dim, ldv, s->n_k, dim, run->kern);
     }
 }
 
@@ -131,13 +132,13 @@ struct head { /* one head's keys and values as the products read them, of the n 
 };
 
 /* Head number h of keys and values without the keys before `first`: where it is packed, else from k and v by way of
- * own [2 n K]. */
+ * own [2 attn_row(n) K]. */
 static struct head open_head(real *own, const real *packed, int h, int first, const real *k, int ldk,
                              const real *v, int ldv, const struct attn_segment *s, const struct attn *attn,
                              const struct kern *kern)
 {
     int dim = attn->dim, n = s->n_k - first;
-    struct head head = { .kt = own, .ldkt = n, .n = n, .ldv = dim };
+    struct head head = { .kt = own, .ldkt = (int)attn_row(n), .n = n, .ldv = dim };
     if (packed) {
         size_t start = (size_t)s->k_start * (attn->heads / attn->share) + (size_t)s->n_k * h;
         head.kt = packed + 2 * start * dim + first;
@@ -147,40 +148,42 @@ static struct head open_head(real *own, const real *packed, int h, int first, co
         head.v_rows = s->k_rows + first;
         head.v = v + h * dim;
         head.ldv = ldv;
-        kern->transpose(own, n, k + h * dim, ldk, head.v_rows, n, dim);
+        kern->transpose(own, head.ldkt, k + h * dim, ldk, head.v_rows, n, dim);
     } else {
-        head.v = own + (size_t)n * dim;
-        pack_head(own, at_row(k, ldk, s->k_start + first) + h * dim, ldk,
+        head.v = own + (size_t)head.ldkt * dim;
+        pack_head(own, head.ldkt, at_row(k, ldk, s->k_start + first) + h * dim, ldk,
                   at_row(v, ldv, s->k_start + first) + h * dim, ldv, n, dim, kern);
     }
     return head;
 }
 
-/* Scores [n_q, n], n_k apart, of query head h with the keys. */
+/* Scores [n_q, n] of query head h with the keys. */
 static void score(real *y, const real *q, int ldq, const struct head *keys, int h,
                   const struct attn_segment *s, const struct attn *attn, const struct run *run)
 {
     int dim = attn->dim;
     q += (size_t)s->q_start * ldq + h * dim;
     if (!attn->score) {
-        run->kern->gemm(y, s->n_k, q, ldq, 1, keys->kt, keys->ldkt, s->n_q, keys->n, dim, false);
+        run->kern->gemm(y, (int)attn_row(s->n_k), q, ldq, 1, keys->kt, keys->ldkt, s->n_q, keys->n, dim,
+                        false);
         return;
     }
     for (int i = 0; i < s->n_q; i++)
-        run->kern->additive(y + (size_t)i * s->n_k, q + (size_t)i * ldq, keys->kt, keys->ldkt,
+        run->kern->additive(y + (size_t)i * attn_row(s->n_k), q + (size_t)i * ldq, keys->kt, keys->ldkt,
                             attn->score + h * dim, keys->n, dim);
 }
 
-/* O [n_q, K] = P V of one head; p [n_q, n], n_k apart. */
+/* O [n_q, K] = P V of one head; p [n_q, n]. */
 static void mix_values(real *out, int ldo, const real *p, const struct head *values,
                        const struct attn_segment *s, int dim, const struct kern *kern)
 {
+    int row = (int)attn_row(s->n_k);
     if (values->v_rows)
         for (int i = 0; i < s->n_q; i++)
-            kern->mix(out + (size_t)i * ldo, p + (size_t)i * s->n_k, values->v, values->ldv, values->v_rows,
+            kern->mix(out + (size_t)i * ldo, p + (size_t)i * row, values->v, values->ldv, values->v_rows,
                       values->n, dim);
     else
-        kern->gemm(out, ldo, p, s->n_k, 1, values->v, values->ldv, s->n_q, dim, values->n, false);
+        kern->gemm(out, ldo, p, row, 1, values->v, values->ldv, s->n_q, dim, values->n, false);
 }
 
 static void show_weights(const real *p, int head, const struct attn_segment *s, const struct attn *attn,
@@ -190,15 +193,16 @@ static void show_weights(const real *p, int head, const struct attn_segment *s, 
         return;
     char name[64];
     snprintf(name, sizeof(name), "%s.weights", attn->name);
-    tap_show(run->tap, attn->prefix, attn->layer, name, head, p, s->n_q, s->n_k, s->n_k);
+    tap_show(run->tap, attn->prefix, attn->layer, name, head, p, s->n_q, s->n_k, (int)attn_row(s->n_k));
 }
 
 /* Drops attention weights [n_q, n_k] of one head, or their gradient: y may be p. */
 static void drop_weights(real *y, const real *p, int head, const struct attn_segment *s,
                          const struct attn *attn, const uint64_t *keys, const struct run *run)
 {
+    size_t row = attn_row(s->n_k);
     for (int i = 0; i < s->n_q; i++)
-        run->kern->dropout(y + (size_t)i * s->n_k, p + (size_t)i * s->n_k, s->n_k,
+        run->kern->dropout(y + (size_t)i * row, p + (size_t)i * row, s->n_k,
                            dropout_row_key(keys[s->q_start + i], attn->place) + (uint32_t)head * 0x85ebca6bu,
                            attn->dropout);
 }
@@ -212,9 +216,9 @@ void attn_forward(real *out, real *weights, const real *q, int ldq, const real *
     bool drop = run->dropout && attn->dropout > 0;
     for (int g = 0; g < n_segments; g++) {
         const struct attn_segment *s = &segments[g];
-        size_t area = (size_t)s->n_q * (size_t)s->n_k, mark = arena_mark(run->arena);
+        size_t area = (size_t)s->n_q * attn_row(s->n_k), mark = arena_mark(run->arena);
         int first = visible(s, attn, 0).from; /* none of the queries sees keys before */
-        real *own = packed ? NULL : ARENA_TAKE(run->arena, real, 2 * (size_t)(s->n_k - first) * dim);
+        real *own = packed ? NULL : ARENA_TAKE(run->arena, real, 2 * attn_row(s->n_k - first) * (size_t)dim);
         real *scratch = ARENA_TAKE(run->arena, real, area);
         real *dropped = drop ? ARENA_TAKE(run->arena, real, area) : NULL;
         struct head head = { 0 };
@@ -247,10 +251,10 @@ static void score_backward(real *dq, int lddq, real *dk, int lddk, const real *d
                            const struct attn *attn, const struct run *run)
 {
     const struct kern *kern = run->kern;
-    int dim = attn->dim, n_q = s->n_q, n_k = s->n_k;
+    int dim = attn->dim, n_q = s->n_q, n_k = s->n_k, row = (int)attn_row(n_k);
     if (!attn->score) { /* S = Q K^T */
-        kern->gemm(dq, lddq, ds, n_k, 1, k, ldk, n_q, dim, n_k, false);
-        kern->gemm(dk, lddk, ds, 1, n_k, q, ldq, n_k, dim, n_q, true);
+        kern->gemm(dq, lddq, ds, row, 1, k, ldk, n_q, dim, n_k, false);
+        kern->gemm(dk, lddk, ds, 1, row, q, ldq, n_k, dim, n_q, true);
         return;
     }
     size_t mark = arena_mark(run->arena), size = (size_t)n_k * dim;
@@ -259,7 +263,7 @@ static void score_backward(real *dq, int lddq, real *dk, int lddk, const real *d
     kern->transpose(kt, n_k, k, ldk, NULL, n_k, dim);
     memset(dkt, 0, sizeof(real) * size);
     for (int i = 0; i < n_q; i++) /* s_ij = score . tanh(q_i + k_j) */
-        kern->additive_backward(dq + (size_t)i * lddq, dkt, attn->dscore + head * dim, ds + (size_t)i * n_k,
+        kern->additive_backward(dq + (size_t)i * lddq, dkt, attn->dscore + head * dim, ds + (size_t)i * row,
                                 q + (size_t)i * ldq, kt, n_k, attn->score + head * dim, n_k, dim);
     kern->transpose(rows, dim, dkt, n_k, NULL, dim, n_k);
     for (int j = 0; j < n_k; j++)
@@ -278,9 +282,9 @@ void attn_backward(real *dq, int lddq, real *dk, int lddk, real *dv, int lddv, c
     for (int g = 0; g < n_segments; g++) {
         const struct attn_segment *s = &segments[g];
         assert(!s->k_rows);
-        int n_q = s->n_q, n_k = s->n_k;
-        size_t area = (size_t)n_q * (size_t)n_k, mark = arena_mark(run->arena);
-        real *vt = ARENA_TAKE(run->arena, real, (size_t)n_k * dim);
+        int n_q = s->n_q, n_k = s->n_k, row = (int)attn_row(n_k);
+        size_t area = (size_t)n_q * (size_t)row, mark = arena_mark(run->arena);
+        real *vt = ARENA_TAKE(run->arena, real, (size_t)row * dim);
         real *ds = ARENA_TAKE(run->arena, real, area);
         real *dropped = drop ? ARENA_TAKE(run->arena, real, area) : NULL;
         for (int h = 0; h < attn->heads; h++, weights += area) {
@@ -291,9 +295,9 @@ void attn_backward(real *dq, int lddq, real *dk, int lddk, real *dv, int lddv, c
                 p = dropped;
             }
             /* O = (P D) V */
-            kern->gemm(dv + (size_t)s->k_start * lddv + kv, lddv, p, 1, n_k, up, d, n_k, dim, n_q, true);
-            kern->transpose(vt, n_k, v + (size_t)s->k_start * ldv + kv, ldv, NULL, n_k, dim);
-            kern->gemm(ds, n_k, up, d, 1, vt, n_k, n_q, n_k, dim, false);
+            kern->gemm(dv + (size_t)s->k_start * lddv + kv, lddv, p, 1, row, up, d, n_k, dim, n_q, true);
+            kern->transpose(vt, row, v + (size_t)s->k_start * ldv + kv, ldv, NULL, n_k, dim);
+            kern->gemm(ds, row, up, d, 1, vt, row, n_q, n_k, dim, false);
             if (drop)
                 drop_weights(ds, ds, h, s, attn, keys, run);
             if (run->heads)

@@ -40,8 +40,15 @@ struct attn {
     int bias_reach;
 };
 
-/* Reals needed to keep all attention weights of the segments: for each segment and head [n_q, n_k], end to
- * end. */
+/* How far apart rows of attention weights lie: whole vectors, so that work on a row need not wait for what was written to
+ * the row before it, into the same vector. */
+static inline size_t attn_row(int n_k)
+{
+    return ((size_t)n_k + KERN_PANEL - 1) / KERN_PANEL * KERN_PANEL;
+}
+
+/* Reals needed to keep all attention weights of the segments: for each segment and head [n_q, n_k], with rows of
+ * attn_row(n_k), end to end. */
 size_t attn_weights_size(const struct attn_segment *segments, int n_segments, int heads);
 
 /* Keys and values of every segment as the products want them, once for many calls: those of a segment are, for

@@ -106,7 +106,7 @@ static bool open_row(struct row *row, const real *p, int i, enum tfm_head_loss_k
                      const struct head_losses *losses, const struct attn_segment *s, const struct attn *attn)
 {
     int query = s->q_start + i;
-    *row = (struct row){ .p = p + (size_t)i * (size_t)s->n_k, .n = s->n_k, .own = i + s->n_k - s->n_q };
+    *row = (struct row){ .p = p + (size_t)i * attn_row(s->n_k), .n = s->n_k, .own = i + s->n_k - s->n_q };
     if (kind != TFM_HEAD_ALIGNMENT_CE && kind != TFM_HEAD_ALIGNMENT_MSE)
         return true;
     if (losses->guide)
@@ -138,7 +138,7 @@ void head_loss_backward(real *dp, const struct head_losses *losses, const real *
         struct row row;
         for (int i = 0; i < segment->n_q && is_named(loss, head, attn); i++) {
             if (open_row(&row, p, i, loss->kind, losses, segment, attn))
-                add_gradient(dp + (size_t)i * (size_t)segment->n_k, &row, loss->kind, weight);
+                add_gradient(dp + (size_t)i * attn_row(segment->n_k), &row, loss->kind, weight);
         }
     }
 }

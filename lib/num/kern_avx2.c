@@ -54,6 +54,14 @@ static inline void V_store_n(real *p, V x, int n)
     _mm256_maskstore_ps(p + 8, V_mask(n - 8), x.b);
 }
 
+/* Lanes of `other` behind the first n. */
+static inline V V_load_over(V other, const real *p, int n)
+{
+    V x = V_load_n(p, n);
+    return V_pair(_mm256_blendv_ps(other.a, x.a, _mm256_castsi256_ps(V_mask(n))),
+                  _mm256_blendv_ps(other.b, x.b, _mm256_castsi256_ps(V_mask(n - 8))));
+}
+
 /* x with all lanes but the first n zero */
 static inline V V_first(V x, int n)
 {

@@ -22,6 +22,8 @@ static inline __mmask16 V_mask(int n) { return (__mmask16)((1u << n) - 1); } /* 
 
 /* The first n lanes; the others are zero, or left alone in memory. */
 static inline V V_load_n(const real *p, int n) { return _mm512_maskz_loadu_ps(V_mask(n), p); }
+/* Lanes of `other` behind the first n. */
+static inline V V_load_over(V other, const real *p, int n) { return _mm512_mask_loadu_ps(other, V_mask(n), p); }
 static inline void V_store_n(real *p, V x, int n) { _mm512_mask_storeu_ps(p, V_mask(n), x); }
 
 /* x with all lanes but the first n zero */

@@ -231,18 +231,11 @@ static real row_sum(const real *x, int n)
 static real row_max(const real *x, int n)
 {
     V most = V_set(x[0]);
-    int j = 0;
-    for (; j + 16 <= n; j += 16)
-        most = V_max(V_load(x + j), most);
-    real lane[16];
-    V_store(lane, most);
-    real best = lane[0];
-    for (int l = 1; l < 16; l++)
-        best = lane[l] > best ? lane[l] : best;
-    for (; j < n; j++)
-        best = x[j] > best ? x[j] : best;
-    return best;
+    FOR_VECTORS(n) most = V_max(V_load_over(most, x + j, n_), most);
+    return V_most(most);
 }
+
+#define SHORT_VECTORS 4 /* of a row that softmax keeps in registers */
 
 /* x = exp(scale * (x - max)), the sum returned */
 static real row_exp(real *y, const real *x, int n, real max, real scale)
@@ -270,8 +263,35 @@ static void row_scale(real *x, int n, real a)
     FOR_VECTORS(n) V_store_n(x + j, V_mul(V_load_n(x + j, n_), s), n_);
 }
 
+/* A row of so many vectors, a constant where this is called, that stays in registers. */
+static inline __attribute__((always_inline)) void short_softmax(real *x, int n, real scale, const int vectors)
+{
+    V e[SHORT_VECTORS], most = V_set(x[0]), sum = V_set(0);
+    int last = n - 16 * (vectors - 1);
+#define LANES_OF(v) ((v) < vectors - 1 ? 16 : last)
+    for (int v = 0; v < vectors; v++) {
+        e[v] = V_load_over(most, x + 16 * v, LANES_OF(v));
+        most = V_max(e[v], most);
+    }
+    most = V_set(V_most(most));
+    for (int v = 0; v < vectors; v++) {
+        e[v] = V_first(V_exp(V_mul(V_sub(e[v], most), V_set(scale))), LANES_OF(v));
+        sum = V_add(sum, e[v]);
+    }
+    V inverse = V_set(1 / V_sum(sum));
+    for (int v = 0; v < vectors; v++)
+        V_store_n(x + 16 * v, V_mul(e[v], inverse), LANES_OF(v));
+#undef LANES_OF
+}
+
 static void body_softmax(real *x, int n, real scale)
 {
+    switch ((n + 15) / 16) {
+    case 1: short_softmax(x, n, scale, 1); return;
+    case 2: short_softmax(x, n, scale, 2); return;
+    case 3: short_softmax(x, n, scale, 3); return;
+    case SHORT_VECTORS: short_softmax(x, n, scale, SHORT_VECTORS); return;
+    }
     real sum = row_exp(x, x, n, row_max(x, n), scale);
     row_scale(x, n, 1 / sum);
 }

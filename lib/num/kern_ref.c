@@ -51,6 +51,14 @@ static inline void V_store_n(real *p, V a, int n)
         p[l] = a.v[l];
 }
 
+/* Lanes of `other` behind the first n. */
+static inline V V_load_over(V other, const real *p, int n)
+{
+    for (int l = 0; l < n; l++)
+        other.v[l] = p[l];
+    return other;
+}
+
 /* x with all lanes but the first n zero */
 static inline V V_first(V x, int n)
 {

@@ -11,7 +11,7 @@
 #define N_Q 2
 #define N_K 3
 
-static const real rows[] = { 0.5f, 0.5f, 0, 0.25f, 0.25f, 0.5f };
+static const real rows[N_Q][KERN_PANEL] = { { 0.5f, 0.5f, 0 }, { 0.25f, 0.25f, 0.5f } }; /* attn_row(N_K) wide */
 static const struct guide_link links[] = { { 0, 0.5f }, { 2, 0.5f } };
 static const struct guide_row guide[] = { { 0 }, { 0 }, { 0 }, { links, 2 } };
 static const struct attn_segment segment = { .q_start = 2, .n_q = N_Q, .k_start = 7, .n_k = N_K };
@@ -23,7 +23,7 @@ static struct head_sum sum_of(enum tfm_part part, int head, enum tfm_head_loss_k
     struct head_sum sum = { 0 };
     struct head_losses losses = { .list = &loss, .n = 1, .guide = guide, .sums = &sum };
     struct attn attn = { .heads = 2, .part = part, .rows = row_numbers };
-    head_loss_forward(&losses, rows, 1, &segment, &attn);
+    head_loss_forward(&losses, rows[0], 1, &segment, &attn);
     return sum;
 }
 
