@@ -52,6 +52,23 @@ static enum tfm_status read_pairs(struct comparison *c, const char *source_path,
     return status;
 }
 
+/* A model that makes no translations has none to compare: a language model's texts are no such thing, and a masked
+ * one makes none at all. */
+static enum tfm_status check_translates(const struct tfm_model *model, struct tfm_error *err)
+{
+    if (tfm_model_is_language_model(model))
+        return cmd_error(err, TFM_EINVAL,
+                         "%s is a language model, which makes no translations to compare (--valid-sets)",
+                         tfm_model_folder(model));
+    struct tfm_translate_options options;
+    struct tfm_translator *translator;
+    tfm_translate_options_init(&options);
+    options.threads = 1;
+    enum tfm_status status = tfm_translator_new(&translator, model, &options, err);
+    tfm_translator_free(translator);
+    return status;
+}
+
 enum tfm_status comparison_open(struct comparison *c, const char *source_path, const char *target_path,
                                 const char *folder, struct tfm_error *err)
 {
@@ -59,11 +76,7 @@ enum tfm_status comparison_open(struct comparison *c, const char *source_path, c
     enum tfm_status status = read_pairs(c, source_path, target_path, err);
     if (status == TFM_OK)
         status = tfm_model_open(&c->before, folder, err);
-    if (status == TFM_OK && tfm_model_is_language_model(c->before))
-        status = cmd_error(err, TFM_EINVAL,
-                           "%s is a language model, which makes no translations to compare (--valid-sets)",
-                           folder);
-    return status;
+    return status == TFM_OK ? check_translates(c->before, err) : status;
 }
 
 static void print_part(const char *name, size_t part, size_t whole)
