@@ -124,6 +124,7 @@ static enum tfm_status open_config(struct training *t, struct tfm_error *err)
     return config_check(c, "the options", err);
 }
 
+/* A list that is too long for a setting is told by its length and a fingerprint. */
 static enum tfm_status set_weights(struct training *t, struct tfm_error *err)
 {
     struct str list = { 0 };
@@ -131,6 +132,13 @@ static enum tfm_status set_weights(struct training *t, struct tfm_error *err)
     for (int i = 0; i < t->options.n_corpora && status == TFM_OK; i++) {
         double weight = t->options.corpora[i].weight;
         status = str_printf(&list, err, "%s%g", i > 0 ? "," : "", weight > 0 ? weight : 1);
+    }
+    uint64_t fingerprint = 0;
+    for (size_t i = 0; i < list.len; i++)
+        fingerprint = rng_mix(fingerprint ^ (unsigned char)list.data[i]);
+    if (status == TFM_OK && list.len >= STATE_MAX_VALUE) {
+        str_clear(&list);
+        status = str_printf(&list, err, "%d (fingerprint %016" PRIx64 ")", t->options.n_corpora, fingerprint);
     }
     if (status == TFM_OK)
         state_set(&t->settings, "--weights", "%s", list.data);
