@@ -201,9 +201,9 @@ static enum tfm_status score_into(const struct score_args *args, const struct mo
     if (status != TFM_OK)
         return status;
     status = output_open(&out, args->output, err);
-    if (status == TFM_OK && (status = score_all(translator, args, input, &out, err)) == TFM_OK)
-        status = output_commit(&out, err);
-    output_abandon(&out);
+    if (status == TFM_OK)
+        status = score_all(translator, args, input, &out, err);
+    status = output_end(&out, status, err);
     tfm_translator_free(translator);
     return status;
 }
