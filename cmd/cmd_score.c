@@ -174,7 +174,7 @@ static enum tfm_status score_all(struct tfm_translator *translator, const struct
 {
     struct score_pair pairs[WINDOW];
     struct totals totals = { 0 };
-    const char *path = strcmp(input->target_path, "-") == 0 ? "standard input" : input->target_path;
+    const char *path = cmd_shown_path(input->target_path);
     enum tfm_status status = TFM_OK;
     for (bool more = true; more && status == TFM_OK;) {
         size_t n = 0;

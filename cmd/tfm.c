@@ -56,6 +56,11 @@ int cmd_failed(const char *command, const struct tfm_error *err)
     return err->status == TFM_EINVAL ? EXIT_USAGE : EXIT_FAILURE;
 }
 
+const char *cmd_shown_path(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
 int cmd_flush(const char *command, int status)
 {
     bool failed = fflush(stdout) != 0 || ferror(stdout);
