@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "inspect/out.h"
 #include "model/model.h"
+#include "model/shortlist.h"
 
 struct tensor_stats {
     double mean, deviation, min, max;
@@ -19,7 +20,8 @@ struct tensor_stats {
 
 /* Files that a model folder can hold. */
 static const char *const file_names[] = {
-    "config.json", "weights.safetensors.gz", "weights.safetensors", "vocab.spm", "source.spm", "target.spm",
+    MODEL_CONFIG,       MODEL_WEIGHTS,      MODEL_PLAIN_WEIGHTS, MODEL_VOCAB,
+    MODEL_SOURCE_VOCAB, MODEL_TARGET_VOCAB, SHORTLIST_FILE,
 };
 
 #define N_FILES (sizeof(file_names) / sizeof(*file_names))
@@ -87,7 +89,7 @@ static enum tfm_status read_folder(struct summary *summary, const struct tfm_mod
         TRY(path_join(path, model->folder, file_names[i], err));
         summary->file_sizes[i] = stat(path->data, &found) == 0 ? (long long)found.st_size : -1;
     }
-    TRY(path_join(path, model->folder, "config.json", err));
+    TRY(path_join(path, model->folder, MODEL_CONFIG, err));
     return json_read(&summary->config, path->data, err);
 }
 

@@ -46,7 +46,7 @@ static enum tfm_status check_folder(const struct training *t, struct tfm_error *
     if (!is_empty)
         return TFM_OK;
     struct str path = { 0 };
-    enum tfm_status status = path_join(&path, t->options.model, "config.json", err);
+    enum tfm_status status = path_join(&path, t->options.model, MODEL_CONFIG, err);
     if (status == TFM_OK && file_exists(path.data))
         status = err_set(
             err, TFM_EINVAL,

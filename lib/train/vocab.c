@@ -16,9 +16,6 @@
 #include "train/report.h"
 #include "train/train_options.h"
 
-#define SHARED_FILE  "vocab.spm"
-#define SOURCE_FILE  "source.spm"
-#define TARGET_FILE  "target.spm"
 #define SAMPLE_PAIRS 1000000 /* SentencePiece takes 2,000,000 lines */
 
 struct paths { /* in the model folder */
@@ -42,9 +39,9 @@ static void paths_release(struct paths *paths)
 
 static enum tfm_status paths_join(struct paths *paths, const char *folder, struct tfm_error *err)
 {
-    TRY(path_join(&paths->shared, folder, SHARED_FILE, err));
-    TRY(path_join(&paths->source, folder, SOURCE_FILE, err));
-    TRY(path_join(&paths->target, folder, TARGET_FILE, err));
+    TRY(path_join(&paths->shared, folder, MODEL_VOCAB, err));
+    TRY(path_join(&paths->source, folder, MODEL_SOURCE_VOCAB, err));
+    TRY(path_join(&paths->target, folder, MODEL_TARGET_VOCAB, err));
     TRY(path_join(&paths->source_text, folder, "source.txt.tmp", err));
     return path_join(&paths->target_text, folder, "target.txt.tmp", err);
 }
