@@ -17,7 +17,8 @@
 
 #define MAX_DISTANCE 128 /* relative biases: from here on all are alike */
 
-int position_number(int *positions, const struct tokens *tokens)
+/* positions [N] of a batch: 0, 1, 2, ... in each sentence; returns one more than the largest. */
+static int number_positions(int *positions, const struct tokens *tokens)
 {
     int longest = 0;
     for (int s = 0; s < tokens->n_sentences; s++) {
@@ -216,7 +217,7 @@ void position_place_all(struct placement *place, const struct position *p, const
 {
     int *positions = ARENA_TAKE(run->arena, int, tokens->n);
     *place = (struct placement){ .position = p, .positions = positions };
-    place->longest = position_number(positions, tokens);
+    place->longest = number_positions(positions, tokens);
     real *rows = ARENA_TAKE(run->arena, real, (size_t)place->longest * (size_t)position_width(p));
     position_rows(rows, 0, place->longest, p);
     place->rows = rows;

@@ -33,9 +33,6 @@ struct placement { /* what a pass knows of its rows' positions */
     real *dbias;          /* its gradient, summed over layers, when the run keeps activations */
 };
 
-/* positions [N] of a batch: 0, 1, 2, ... in each sentence; returns one more than the largest. */
-int position_number(int *positions, const struct tokens *tokens);
-
 /* What is computed beforehand of positions from .. to-1: rows [to - from, position_width], 0 wide for some. */
 int position_width(const struct position *p);
 void position_rows(real *rows, int from, int to, const struct position *p);

@@ -34,7 +34,7 @@ const char *train_options_metric(enum metric metric)
     return metric_names[metric];
 }
 
-bool train_options_is_of_text(enum metric metric)
+bool train_options_is_of_translations(enum metric metric)
 {
     return metric == METRIC_BLEU || metric == METRIC_CHRF;
 }
@@ -291,7 +291,7 @@ static enum tfm_status read_metrics(struct metric_list *metrics, const struct tf
             return err_set(
                 err, TFM_EINVAL,
                 "--valid-metrics is \"%s\"; it can be some of " METRIC_NAMES ", with commas between", names);
-        if (train_options_is_text(o) && train_options_is_of_text((enum metric)m))
+        if (train_options_is_text(o) && train_options_is_of_translations((enum metric)m))
             return err_set(
                 err, TFM_EINVAL,
                 "--valid-metrics names %s, which is of translations: a model of plain text makes none",

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/mem.h"
 #include "base/rng.h"
 #include "num/gemm.h"
 #include "train/place.h"

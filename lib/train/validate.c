@@ -139,7 +139,7 @@ enum tfm_status validate_run(double *values, const struct validate *v, struct la
     bool of_loss = false, of_text = false;
     for (int i = 0; i < v->metrics.n; i++) {
         enum metric metric = v->metrics.list[i];
-        *(train_options_is_of_text(metric) ? &of_text : &of_loss) = true;
+        *(train_options_is_of_translations(metric) ? &of_text : &of_loss) = true;
     }
     if (of_loss)
         TRY(score_targets(values, v, lanes, how, err));
