@@ -43,8 +43,8 @@ static enum tfm_status read_pairs(struct comparison *c, const char *source_path,
     return status;
 }
 
-/* A model that makes no translations has none to compare: a language model's texts are no such thing, and a masked
- * one makes none at all. */
+/* A model that makes no translations has none to compare: a language model's texts are no such thing, and a
+ * masked one makes none at all. */
 static enum tfm_status check_translates(const struct tfm_model *model, struct tfm_error *err)
 {
     if (tfm_model_is_language_model(model))

@@ -19,8 +19,8 @@ enum tfm_status output_open(struct output *out, const char *path, struct tfm_err
 /* Hands over to the reader what was written so far. */
 enum tfm_status output_flush(struct output *out, struct tfm_error *err);
 
-/* Ends the output, and also returns a status that is not TFM_OK: with TFM_OK the file is put in its place, else the
- * target stays as it was. Fine where output_open failed, and on an output that is all zero. */
+/* Ends the output, and also returns a status that is not TFM_OK: with TFM_OK the file is put in its place,
+ * else the target stays as it was. Fine where output_open failed, and on an output that is all zero. */
 enum tfm_status output_end(struct output *out, enum tfm_status status, struct tfm_error *err);
 
 /* True where writing to path (NULL or "-": standard output) would write into the file `input` ("-": standard

@@ -141,8 +141,8 @@ int main(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN);
     int status = run(argc, argv);
 #ifndef __SANITIZE_ADDRESS__ /* which looks for leaks at the exit */
-    /* Without the clean-up of libraries: a thread that OpenBLAS started (--gemm blas) asks for memory without an end
-     * where address space is short (ulimit -v), and OpenBLAS would wait for that thread. */
+    /* Without the clean-up of libraries: a thread that OpenBLAS started (--gemm blas) asks for memory without
+     * an end where address space is short (ulimit -v), and OpenBLAS would wait for that thread. */
     _exit(status);
 #endif
     return status;

@@ -5,7 +5,8 @@
  *     log p = logits - logsumexp(logits)      beam_step(the best of log p)
  * The rows of a step are the live hypotheses, those of one sentence side by side: each is a self-attention
  * segment of its own over the cache rows of its history; together they are one cross-attention segment over
- * their source. Of the logits of each row only a few candidates are kept (scores.c). With a shortlist, a sentence has an unembedding of its own, of the rows of E that it lists.
+ * their source. Of the logits of each row only a few candidates are kept (scores.c). With a shortlist, a
+ * sentence has an unembedding of its own, of the rows of E that it lists.
  * An ensemble takes each step with all its members, and log p = sum_m w_m log p_m, as Marian has it.
  * Whatever is computed for a row depends on that row alone, so neither batch nor threads change a digit.
  */
@@ -114,8 +115,8 @@ static size_t scratch_of(const struct search_options *options, const struct net 
     int size = options->beam_size + terms_places(n_terms);
     size_t beam = (size_t)size;
     size_t cache = decoder_cache_size(net, beam * limit, beam, source);
-    /* A layer takes about 15 rows of D and what it has inside for each token, and for each query the weights of one
-     * head. */
+    /* A layer takes about 15 rows of D and what it has inside for each token, and for each query the weights
+     * of one head. */
     size_t rows = (source + beam) * (24 * d + config_inner_size(c));
     size_t packed = 2 * d / (size_t)c->heads; /* a key and a value of one head */
     size_t attention = source * (source + packed) + beam * (limit + source) * (1 + d);

@@ -3,8 +3,8 @@
  * the struct and its limits; reading, writing, checking and the refusal of unknown fields all go by it. Two
  * fields of one place (heads and feed-forward widths of encoder and decoder, which Marian's configuration
  * names apart) must agree. A field that came after the first version may be missing, and is then 0, which is what
- * models were before it. The presets are the sizes of `tfm train`; "base" is that of Vaswani et al. 2017, "student"
- * that of the students of Firefox's translation.
+ * models were before it. The presets are the sizes of `tfm train`; "base" is that of Vaswani et al. 2017,
+ * "student" that of the students of Firefox's translation.
  */
 #include "model/config.h"
 

@@ -23,7 +23,8 @@ struct decoder_acts {
 };
 
 /* hidden [Nt, D] for the targets (each with its </s>), teacher-forced: row t of a sentence predicts target t.
- * source gives the sentences' ranges in memory [Ns, D]. Targets of a masked language model have rows of it already. */
+ * source gives the sentences' ranges in memory [Ns, D]. Targets of a masked language model have rows of it
+ * already. */
 void decoder_forward(real *hidden, struct decoder_acts *acts, const struct tokens *target,
                      const struct tokens *source, const real *memory, const struct net *net,
                      const struct run *run);

@@ -83,8 +83,8 @@ const struct param *params_find(const struct params *params, const char *name); 
 const struct param *params_find_broken(const struct params *params, const real *block);
 
 /* First values: Xavier uniform (Glorot and Bengio 2010) for matrices, query, key and value each for
- * themselves, the gates of a recurrent cell as one, depth-scaled (Zhang et al. 2019) if the configuration says so; normal
- * with deviation D^-1/2 for embeddings. */
+ * themselves, the gates of a recurrent cell as one, depth-scaled (Zhang et al. 2019) if the configuration
+ * says so; normal with deviation D^-1/2 for embeddings. */
 void params_init(const struct params *params, real *block, uint64_t seed);
 
 #endif

@@ -47,7 +47,8 @@ int position_width(const struct position *p)
     return is_sinusoidal(p) ? p->d : p->kind == TFM_POSITIONS_ROPE ? p->dim : 0;
 }
 
-/* n waves: the sine of wave i in column i * step, its cosine `cosine` columns behind; n_powers from 1 to 10000. */
+/* n waves: the sine of wave i in column i * step, its cosine `cosine` columns behind; n_powers from 1 to
+ * 10000. */
 static void waves(real *rows, int from, int to, int n, int step, int cosine, int n_powers)
 {
     double slope = log(10000.0) / n_powers;

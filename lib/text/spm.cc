@@ -586,8 +586,8 @@ enum tfm_status spm_decode(const struct spm *spm, const int *ids, size_t n, stru
 
 enum tfm_status spm_add_symbol(struct str *out, const char *symbol, struct tfm_error *err)
 {
-    /* A field `pieces` more, of which a protocol buffer may have any number in any place: piece, score, type (user
-     * defined). */
+    /* A field `pieces` more, of which a protocol buffer may have any number in any place: piece, score, type
+     * (user defined). */
     size_t len = std::strlen(symbol);
     assert(len < 100);
     const char head[] = { 0x0a, (char)(len + 9), 0x0a, (char)len }, tail[] = { 0x15, 0, 0, 0, 0, 0x18, 4 };

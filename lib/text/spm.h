@@ -36,8 +36,8 @@ enum tfm_status spm_encode(const struct spm *spm, const char *text, size_t len, 
  * spaces. */
 enum tfm_status spm_surface(const struct spm *spm, const char *text, size_t len, size_t first, size_t n,
                             struct str *out, struct tfm_error *err);
-/* Appends the text as its pieces have it, normalised, with spaces and with unknown characters, and where each piece
- * ends in `out`. */
+/* Appends the text as its pieces have it, normalised, with spaces and with unknown characters, and where each
+ * piece ends in `out`. */
 enum tfm_status spm_plain(const struct spm *spm, const char *text, size_t len, struct str *out, struct ints *ends,
                           struct tfm_error *err);
 /* Appends the text of the pieces; control pieces such as </s> give nothing, <unk> gives " \u2047 ". */

@@ -1,9 +1,9 @@
 /*
  * validate.c: judges weights on the validation set. Cross-entropy is the mean of -log p over all target
  * tokens, without label smoothing and dropout (pairs that are empty or over --max-length are left out),
- * perplexity its exponential, accuracy the part of the tokens that no other is more probable than; a masked language
- * model is asked for the same pieces each time. BLEU and chrF compare translations of all lines, made as `tfm translate` would
- * make them, with the other side.
+ * perplexity its exponential, accuracy the part of the tokens that no other is more probable than; a masked
+ * language model is asked for the same pieces each time. BLEU and chrF compare translations of all lines,
+ * made as `tfm translate` would make them, with the other side.
  */
 #include "train/validate.h"
 

@@ -1,9 +1,10 @@
 /*
- * vocab.c: where a training's vocabularies come from. Given ones, or those of the model to begin with, are copied byte
- * for byte; a training that goes on has those in its folder; else SentencePiece learns them from the corpora, both
- * sides jointly for tied embeddings. That of a masked language model has a piece for what is hidden: where a given one
- * has none, it becomes the last. SentencePiece is given plain text, about a million pairs taken from all over the corpora in
- * blocks of lines (or all pairs, where there are no more), whatever the weights.
+ * vocab.c: where a training's vocabularies come from. Given ones, or those of the model to begin with, are
+ * copied byte for byte; a training that goes on has those in its folder; else SentencePiece learns them from
+ * the corpora, both sides jointly for tied embeddings. That of a masked language model has a piece for what
+ * is hidden: where a given one has none, it becomes the last. SentencePiece is given plain text, about a
+ * million pairs taken from all over the corpora in blocks of lines (or all pairs, where there are no more),
+ * whatever the weights.
  */
 #include "train/vocab.h"
 
