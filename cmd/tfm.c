@@ -20,11 +20,11 @@ struct command {
 };
 
 static const struct command commands[] = {
-    { "train", cmd_train, "train a model on parallel text, or go on with a training" },
+    { "train", cmd_train, "train a model on parallel or plain text, or go on with a training" },
     { "translate", cmd_translate, "translate text line by line" },
-    { "score", cmd_score, "score given translations" },
+    { "score", cmd_score, "score given translations, or texts" },
     { "shortlist", cmd_shortlist, "make a lexical shortlist, with which a model translates faster" },
-    { "inspect", cmd_inspect, "show what a model is made of, and its attention" },
+    { "inspect", cmd_inspect, "show what a model is, where it looks, and how it fills gaps" },
     { "convert", cmd_convert, "write a model in another form, or the mean of several" },
 };
 
