@@ -446,9 +446,9 @@ struct tfm_train_options {
     int source_field, target_field; /* columns of tab-separated files, from 1; both 0: they have just two */
     const char *valid_source, *valid_target, *valid_tsv;
     const char *source_vocab, *target_vocab; /* SentencePiece models; NULL: trained on the corpora */
-    const char *pretrained;    /* a model folder or a checkpoint to begin with: its vocabularies, and each tensor that has a
-                                  name of this model's, and then must have its shape. A training that goes on does not
-                                  look at it. Default NULL */
+    const char *pretrained;    /* a model folder or a checkpoint to begin with: its vocabularies, and each tensor
+                                  that has a name of this model's, and then must have its shape. A training that
+                                  goes on does not look at it. Default NULL */
     int vocab_size;            /* pieces of a vocabulary trained here. Default 8000 */
     const char *vocab_type;    /* "unigram" (default) or "bpe" */
     int max_length;            /* longer pairs (pieces) are left out. Default 150 */

@@ -124,7 +124,8 @@ static void text_blocks(FILE *out, const struct config *c, const json_t *config)
     else if (c->attention_scale == TFM_SCALE_NONE)
         fprintf(out, "  attention scores    dot products, not scaled\n");
     fprintf(out, "  feed-forward width  %d, %s\n", c->ffn_dim, config_text(config, "activation_function"));
-    fprintf(out, "  %-18s  %s each sublayer, epsilon %g\n", c->norm == TFM_RMS_NORM ? "RMS norm" : "layer norm",
+    fprintf(out, "  %-18s  %s each sublayer, epsilon %g\n",
+            c->norm == TFM_RMS_NORM ? "RMS norm" : "layer norm",
             c->pre_norm ? "pre-norm: before" : "post-norm: behind", c->norm_epsilon);
 }
 

@@ -38,7 +38,7 @@ struct decoder_cache {
     int capacity, width; /* rows of all steps and of one, at most */
     int n_rows;          /* of all steps so far */
     int n_source;        /* rows of the source before them, which a decoder alone looks at in self[] */
-    real *position_rows; /* [capacity, position_width], of which n_positions are computed */
+    real *position_rows; /* [n_source + capacity, position_width], of which n_positions are computed */
     int n_positions;
     struct block_cache self[CONFIG_MAX_LAYERS];
 };

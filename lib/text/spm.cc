@@ -532,13 +532,15 @@ enum tfm_status spm_encode(const struct spm *spm, const char *text, size_t len, 
 
 /* Calls f(piece) for each piece of a text; of an unknown one it is the characters. */
 template <typename F>
-static enum tfm_status for_pieces(const struct spm *spm, const char *text, size_t len, struct tfm_error *err, F f)
+static enum tfm_status for_pieces(const struct spm *spm, const char *text, size_t len, struct tfm_error *err,
+                                  F f)
 {
     return for_stretches(text, len, err, [&](std::string_view stretch) {
         std::vector<std::string> pieces;
         sentencepiece::util::Status status = spm->processor.Encode(stretch, &pieces);
         if (!status.ok())
-            return err_set(err, TFM_EFORMAT, "SentencePiece cannot split a line: %s", reason_of(status).c_str());
+            return err_set(err, TFM_EFORMAT, "SentencePiece cannot split a line: %s",
+                           reason_of(status).c_str());
         for (std::string &piece : pieces)
             TRY(f(piece));
         return TFM_OK;
@@ -559,8 +561,8 @@ enum tfm_status spm_surface(const struct spm *spm, const char *text, size_t len,
     });
 }
 
-enum tfm_status spm_plain(const struct spm *spm, const char *text, size_t len, struct str *out, struct ints *ends,
-                          struct tfm_error *err)
+enum tfm_status spm_plain(const struct spm *spm, const char *text, size_t len, struct str *out,
+                          struct ints *ends, struct tfm_error *err)
 {
     return for_pieces(spm, text, len, err, [&](std::string &piece) {
         for (size_t space; (space = piece.find(WORD_START)) != std::string::npos;)

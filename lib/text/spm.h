@@ -24,8 +24,7 @@ const char *spm_piece(const struct spm *spm, int id); /* as in the vocabulary, w
 bool spm_is_word_start(const struct spm *spm, int id);
 bool spm_is_text(const struct spm *spm, int id); /* not unknown, control, byte or unused */
 int spm_piece_id(const struct spm *spm, const char *piece, size_t len); /* -1: no piece of text */
-float spm_score(const struct spm *spm,
-                int id); /* unigram: log-probability; BPE: the first merge is greatest */
+float spm_score(const struct spm *spm, int id); /* unigram: log-probability; BPE: the first merge is greatest */
 bool spm_is_bpe(const struct spm *spm);
 
 /* Appends the pieces' ids (no </s>). Invalid UTF-8 is replaced by U+FFFD before; NUL bytes count as spaces. A
