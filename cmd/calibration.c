@@ -3,39 +3,11 @@
  */
 #include "calibration.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-struct text {
-    char **line; /* [n] */
-    size_t n, room;
-};
+#include "line_list.h"
 
-static void text_release(struct text *text)
-{
-    for (size_t i = 0; i < text->n; i++)
-        free(text->line[i]);
-    free(text->line);
-}
-
-static enum tfm_status add_line(struct text *text, const char *line, struct tfm_error *err)
-{
-    if (text->n == text->room) {
-        size_t room = text->room > 0 ? 2 * text->room : 256;
-        char **grown = realloc(text->line, room * sizeof(*grown));
-        if (grown == NULL)
-            return cmd_error(err, TFM_ENOMEM, "no memory for %zu lines", room);
-        text->line = grown;
-        text->room = room;
-    }
-    text->line[text->n] = strdup(line);
-    if (text->line[text->n] == NULL)
-        return cmd_error(err, TFM_ENOMEM, "no memory for a line");
-    text->n++;
-    return TFM_OK;
-}
-
-static enum tfm_status read_text(struct text *text, const char *path, struct tfm_error *err)
+static enum tfm_status read_text(struct line_list *text, const char *path, struct tfm_error *err)
 {
     struct tfm_lines *lines;
     struct tfm_line line;
@@ -44,7 +16,7 @@ static enum tfm_status read_text(struct text *text, const char *path, struct tfm
     if (status != TFM_OK)
         return status;
     while (status == TFM_OK && (status = tfm_lines_next(lines, &line, &more, err)) == TFM_OK && more)
-        status = add_line(text, line.text, err);
+        status = line_list_add(text, strdup(line.text), err);
     tfm_lines_free(lines);
     if (status == TFM_OK && text->n == 0)
         status = cmd_error(err, TFM_EFORMAT, "%s has no lines; expected some to translate", path);
@@ -54,7 +26,7 @@ static enum tfm_status read_text(struct text *text, const char *path, struct tfm
 enum tfm_status calibration_make(struct tfm_calibration **calibration, const char *path, const char *folder,
                                  volatile const int *stop, struct tfm_error *err)
 {
-    struct text text = { 0 };
+    struct line_list text = { 0 };
     struct tfm_model *model = NULL;
     *calibration = NULL;
     enum tfm_status status = read_text(&text, path, err);
@@ -66,6 +38,6 @@ enum tfm_status calibration_make(struct tfm_calibration **calibration, const cha
     if (status == TFM_OK)
         status = tfm_calibrate(calibration, &options, err);
     tfm_model_free(model);
-    text_release(&text);
+    line_list_release(&text);
     return status;
 }

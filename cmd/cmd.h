@@ -23,6 +23,9 @@ enum tfm_status cmd_error(struct tfm_error *err, enum tfm_status status, const c
 /* Prints "<command>: <sentence>" and returns the exit status that fits the error. */
 int cmd_failed(const char *command, const struct tfm_error *err);
 
+/* A path as messages name it: "-" is standard input. */
+const char *cmd_shown_path(const char *path);
+
 /* Flushes stdout. Where that fails (a full disk) after all went well, says so and returns EXIT_FAILURE; else
  * `status`. */
 int cmd_flush(const char *command, int status);

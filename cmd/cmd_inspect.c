@@ -150,15 +150,30 @@ static const struct option_table predict_table = {
 
 /* ---- the work ---- */
 
-static enum tfm_status open_model(struct tfm_model **model, const char *named, const char *cpu,
-                                  struct tfm_error *err)
+struct look { /* at a model */
+    struct tfm_model *model;
+    struct output out;
+};
+
+static enum tfm_status begin(struct look *look, const char *named, const char *cpu, const char *output,
+                             struct tfm_error *err)
 {
     struct model_path folder;
-    *model = NULL;
+    *look = (struct look){ .model = NULL };
     enum tfm_status status = cpu != NULL ? tfm_set_cpu(cpu, err) : TFM_OK;
     if (status == TFM_OK)
         status = find_model(&folder, named, err);
-    return status == TFM_OK ? tfm_model_open(model, folder.text, err) : status;
+    if (status == TFM_OK)
+        status = tfm_model_open(&look->model, folder.text, err);
+    return status == TFM_OK ? output_open(&look->out, output, err) : status;
+}
+
+/* Returns the exit status. */
+static int end(struct look *look, const char *command, enum tfm_status status, struct tfm_error *err)
+{
+    status = output_end(&look->out, status, err);
+    tfm_model_free(look->model);
+    return status == TFM_OK ? EXIT_SUCCESS : cmd_failed(command, err);
 }
 
 static int describe(int argc, char **argv)
@@ -171,20 +186,11 @@ static int describe(int argc, char **argv)
     if (n > 1 || (n == 1 && args.model != NULL))
         return options_wrong(&describe_table, "unexpected argument '%s': one model at a time", argv[n]);
     struct tfm_error err;
-    struct tfm_model *model;
-    struct output out;
-    enum tfm_status status = open_model(&model, n == 1 ? argv[1] : args.model, args.cpu, &err);
+    struct look look;
+    enum tfm_status status = begin(&look, n == 1 ? argv[1] : args.model, args.cpu, args.output, &err);
     if (status == TFM_OK)
-        status = output_open(&out, args.output, &err);
-    if (status == TFM_OK) {
-        status = tfm_describe(model, (enum tfm_format)args.format, out.file, &err);
-        if (status == TFM_OK)
-            status = output_commit(&out, &err);
-        else
-            output_abandon(&out);
-    }
-    tfm_model_free(model);
-    return status == TFM_OK ? EXIT_SUCCESS : cmd_failed(DESCRIBE, &err);
+        status = tfm_describe(look.model, (enum tfm_format)args.format, look.out.file, &err);
+    return end(&look, DESCRIBE, status, &err);
 }
 
 static int attention(int argc, char **argv)
@@ -205,22 +211,15 @@ static int attention(int argc, char **argv)
     args.options.part = (enum tfm_part)args.part;
 
     struct tfm_error err;
-    struct tfm_model *model;
-    struct output out;
-    enum tfm_status status = open_model(&model, args.model, args.cpu, &err);
-    if (status == TFM_OK)
-        status = output_open(&out, args.output, &err);
+    struct look look;
+    enum tfm_status status = begin(&look, args.model, args.cpu, args.output, &err);
     if (status == TFM_OK) {
-        args.options.width = terminal_columns(out.file);
-        args.options.color = terminal_has_color(out.file);
-        status = tfm_attention(model, argv[1], n == 2 ? argv[2] : NULL, &args.options, out.file, &err);
-        if (status == TFM_OK)
-            status = output_commit(&out, &err);
-        else
-            output_abandon(&out);
+        FILE *out = look.out.file;
+        args.options.width = terminal_columns(out);
+        args.options.color = terminal_has_color(out);
+        status = tfm_attention(look.model, argv[1], n == 2 ? argv[2] : NULL, &args.options, out, &err);
     }
-    tfm_model_free(model);
-    return status == TFM_OK ? EXIT_SUCCESS : cmd_failed(ATTENTION, &err);
+    return end(&look, ATTENTION, status, &err);
 }
 
 /* Each line of standard input; a failure names it. */
@@ -259,21 +258,13 @@ static int predict(int argc, char **argv)
     args.options.format = (enum tfm_format)args.format;
 
     struct tfm_error err;
-    struct tfm_model *model;
-    struct output out;
-    enum tfm_status status = open_model(&model, args.model, args.cpu, &err);
-    if (status == TFM_OK)
-        status = output_open(&out, args.output, &err);
-    if (status == TFM_OK) {
-        status = n == 1 ? tfm_predict(model, argv[1], &args.options, out.file, &err)
-                        : predict_lines(model, &args.options, out.file, &err);
-        if (status == TFM_OK)
-            status = output_commit(&out, &err);
-        else
-            output_abandon(&out);
-    }
-    tfm_model_free(model);
-    return status == TFM_OK ? EXIT_SUCCESS : cmd_failed(PREDICT, &err);
+    struct look look;
+    enum tfm_status status = begin(&look, args.model, args.cpu, args.output, &err);
+    if (status == TFM_OK && n == 1)
+        status = tfm_predict(look.model, argv[1], &args.options, look.out.file, &err);
+    else if (status == TFM_OK)
+        status = predict_lines(look.model, &args.options, look.out.file, &err);
+    return end(&look, PREDICT, status, &err);
 }
 
 int cmd_inspect(int argc, char **argv)

@@ -174,7 +174,7 @@ static enum tfm_status score_all(struct tfm_translator *translator, const struct
 {
     struct score_pair pairs[WINDOW];
     struct totals totals = { 0 };
-    const char *path = strcmp(input->target_path, "-") == 0 ? "standard input" : input->target_path;
+    const char *path = cmd_shown_path(input->target_path);
     enum tfm_status status = TFM_OK;
     for (bool more = true; more && status == TFM_OK;) {
         size_t n = 0;
@@ -201,9 +201,9 @@ static enum tfm_status score_into(const struct score_args *args, const struct mo
     if (status != TFM_OK)
         return status;
     status = output_open(&out, args->output, err);
-    if (status == TFM_OK && (status = score_all(translator, args, input, &out, err)) == TFM_OK)
-        status = output_commit(&out, err);
-    output_abandon(&out);
+    if (status == TFM_OK)
+        status = score_all(translator, args, input, &out, err);
+    status = output_end(&out, status, err);
     tfm_translator_free(translator);
     return status;
 }

@@ -2,7 +2,6 @@
  * cmd_shortlist.c: `tfm shortlist`: the table of its options. The work is tfm_shortlist's.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "cmd.h"
 #include "options.h"

@@ -263,15 +263,6 @@ static int check_arguments(const struct work *work)
     return check_glossary(work);
 }
 
-/* Ends an output that was opened or was not, as `status` says. */
-static enum tfm_status end_output(struct output *out, enum tfm_status status, struct tfm_error *err)
-{
-    if (status == TFM_OK)
-        return output_commit(out, err);
-    output_abandon(out);
-    return status;
-}
-
 /* Translates all inputs into one output, which is nothing if one of them fails: else lines would be missing
  * in it. */
 static int translate_to_one(struct translation_job *job, const struct work *work)
@@ -281,7 +272,7 @@ static int translate_to_one(struct translation_job *job, const struct work *work
     enum tfm_status status = output_open(&out, work->args->output, &err);
     for (int i = 0; i < work->n && status == TFM_OK; i++)
         status = translate_file(job, work->inputs[i], &out, &err);
-    status = end_output(&out, status, &err);
+    status = output_end(&out, status, &err);
     return status == TFM_OK ? EXIT_SUCCESS : cmd_failed(COMMAND, &err);
 }
 
@@ -298,7 +289,7 @@ static int translate_to_folder(struct translation_job *job, const struct work *w
         job->first_line = job->n_lines; /* ids count from 0 in each */
         if (status == TFM_OK)
             status = translate_file(job, work->inputs[i], &out, &err);
-        if (end_output(&out, status, &err) != TFM_OK) {
+        if (output_end(&out, status, &err) != TFM_OK) {
             cmd_failed(COMMAND, &err);
             n_failed++;
         }

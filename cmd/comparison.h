@@ -5,11 +5,10 @@
 #ifndef TFM_CMD_COMPARISON_H
 #define TFM_CMD_COMPARISON_H
 
-#include "cmd.h"
+#include "line_list.h"
 
 struct comparison {
-    char **sources, **references; /* [n] each */
-    size_t n;
+    struct line_list sources, references; /* as many of both */
     struct tfm_model *before;
 };
 

@@ -124,9 +124,15 @@ FILE *event_file_open(const char *folder, char *path, size_t size)
         }
         fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     }
-    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (file == NULL)
+    if (fd < 0)
         return NULL;
+    FILE *file = fdopen(fd, "w");
+    if (file == NULL) {
+        int problem = errno;
+        close(fd);
+        errno = problem;
+        return NULL;
+    }
     struct message event = { .size = 0 };
     put_double(&event, 1, (double)now);
     put_text(&event, 3, version, sizeof(version) - 1);

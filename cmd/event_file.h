@@ -4,7 +4,6 @@
 #ifndef TFM_CMD_EVENT_FILE_H
 #define TFM_CMD_EVENT_FILE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -14,8 +14,8 @@ struct head_loss_options {
     double guided_weight;
 };
 
-/* Fills in list [TFM_MAX_HEAD_LOSSES] and the corpora's alignments. Returns OPTIONS_GO_ON, or the exit status after
- * wrong usage was reported. */
+/* Fills in list [TFM_MAX_HEAD_LOSSES] and the corpora's alignments. Returns OPTIONS_GO_ON, or the exit status
+ * after wrong usage was reported. */
 int head_loss_options_read(struct tfm_head_loss *list, int *n, struct corpus_list *corpora,
                            const struct head_loss_options *given, const struct option_table *table);
 

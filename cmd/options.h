@@ -94,8 +94,8 @@ int options_parse(const struct option_table *table, void *fields, int argc, char
 /* The same over what the struct holds already. */
 int options_apply(const struct option_table *table, void *fields, int argc, char **argv, int *n_operands);
 
-/* Reads the value of --tsv-fields, two numbers of columns, or one where target is NULL; a text of NULL leaves them as
- * they are. */
+/* Reads the value of --tsv-fields, two numbers of columns, or one where target is NULL; a text of NULL leaves
+ * them as they are. */
 int options_columns(const struct option_table *table, const char *text, int *source, int *target);
 
 /* Reads the value of an option that gives each of the n corpora, or models, a weight: "2,1,0.5". */

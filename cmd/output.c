@@ -106,6 +106,18 @@ static bool is_gzip_name(const char *path)
 
 /* ---- the output ---- */
 
+static void abandon(struct output *out)
+{
+    if (out->path != NULL && out->file != NULL)
+        fclose(out->file);
+    if (out->temporary != NULL)
+        unlink(out->temporary);
+    unfinished[0] = '\0';
+    free(out->temporary);
+    free(out->path);
+    *out = (struct output){ 0 };
+}
+
 enum tfm_status output_open(struct output *out, const char *path, struct tfm_error *err)
 {
     *out = (struct output){ .file = stdout };
@@ -125,7 +137,7 @@ enum tfm_status output_open(struct output *out, const char *path, struct tfm_err
     cmd_error(err, TFM_EIO, "cannot write %s: %s", path, strerror(errno));
     if (fd >= 0)
         close(fd);
-    output_abandon(out);
+    abandon(out);
     return TFM_EIO;
 }
 
@@ -150,7 +162,7 @@ static bool sync_file(const char *path)
     return done;
 }
 
-enum tfm_status output_commit(struct output *out, struct tfm_error *err)
+static enum tfm_status commit(struct output *out, struct tfm_error *err)
 {
     enum tfm_status status = output_flush(out, err);
     if (out->path != NULL) {
@@ -169,20 +181,15 @@ enum tfm_status output_commit(struct output *out, struct tfm_error *err)
             out->temporary = NULL;
         }
     }
-    output_abandon(out);
     return status;
 }
 
-void output_abandon(struct output *out)
+enum tfm_status output_end(struct output *out, enum tfm_status status, struct tfm_error *err)
 {
-    if (out->path != NULL && out->file != NULL)
-        fclose(out->file);
-    if (out->temporary != NULL)
-        unlink(out->temporary);
-    unfinished[0] = '\0';
-    free(out->temporary);
-    free(out->path);
-    *out = (struct output){ 0 };
+    if (status == TFM_OK)
+        status = commit(out, err);
+    abandon(out);
+    return status;
 }
 
 bool output_is_input(const char *path, const char *input)

@@ -10,7 +10,7 @@
 struct output {
     FILE *file;
     char *path;      /* of the target; NULL: standard output */
-    char *temporary; /* what is written until output_commit; NULL where the target is no regular file */
+    char *temporary; /* what is written until output_end; NULL where the target is no regular file */
 };
 
 /* path NULL or "-": standard output. A file is written under a temporary name beside the target. */
@@ -19,11 +19,9 @@ enum tfm_status output_open(struct output *out, const char *path, struct tfm_err
 /* Hands over to the reader what was written so far. */
 enum tfm_status output_flush(struct output *out, struct tfm_error *err);
 
-/* Puts the file in its place, and ends the output, also on failure. */
-enum tfm_status output_commit(struct output *out, struct tfm_error *err);
-
-/* Ends the output and leaves the target as it was. Fine on an output that has ended. */
-void output_abandon(struct output *out);
+/* Ends the output, and also returns a status that is not TFM_OK: with TFM_OK the file is put in its place,
+ * else the target stays as it was. Fine where output_open failed, and on an output that is all zero. */
+enum tfm_status output_end(struct output *out, enum tfm_status status, struct tfm_error *err);
 
 /* True where writing to path (NULL or "-": standard output) would write into the file `input` ("-": standard
  * input). */

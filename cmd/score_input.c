@@ -7,11 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *shown_path(const char *path)
-{
-    return strcmp(path, "-") == 0 ? "standard input" : path;
-}
-
 enum tfm_status score_input_open(struct score_input *input, enum score_kind kind, const char *source_path,
                                  const char *target_path, bool is_n_best, struct tfm_error *err)
 {
@@ -57,7 +52,7 @@ static enum tfm_status split_tabs(const struct score_input *input, struct score_
     if (tab == NULL || strchr(tab + 1, '\t') != NULL)
         return cmd_error(
             err, TFM_EFORMAT, "%s: line %ld: found %s, expected source and target with one between",
-            shown_path(input->target_path), pair->number, tab == NULL ? "no tab" : "several tabs");
+            cmd_shown_path(input->target_path), pair->number, tab == NULL ? "no tab" : "several tabs");
     enum tfm_status status = copy(&pair->source, text, (size_t)(tab - text), err);
     return status == TFM_OK ? copy(&pair->target, tab + 1, strlen(tab + 1), err) : status;
 }
@@ -88,8 +83,8 @@ static enum tfm_status next_of_two(struct score_input *input, struct score_pair 
         if ((status = count_rest(more_source ? input->source : input->target, &n, err)) != TFM_OK)
             return status;
         return cmd_error(err, TFM_EFORMAT, "%s has %ld lines and %s has %ld; they must have as many",
-                         shown_path(input->source_path), more_source ? n : fewer,
-                         shown_path(input->target_path), more_target ? n : fewer);
+                         cmd_shown_path(input->source_path), more_source ? n : fewer,
+                         cmd_shown_path(input->target_path), more_target ? n : fewer);
     }
     if (!*more)
         return TFM_OK;
@@ -126,7 +121,7 @@ static enum tfm_status find_source(struct score_input *input, long id, long numb
 {
     if (id < input->id)
         return cmd_error(err, TFM_EFORMAT, "%s: line %ld: the id %ld comes behind %ld; ids must rise",
-                         shown_path(input->target_path), number, id, input->id);
+                         cmd_shown_path(input->target_path), number, id, input->id);
     while (input->id < id) {
         struct tfm_line line;
         bool more;
@@ -135,8 +130,8 @@ static enum tfm_status find_source(struct score_input *input, long id, long numb
             return status;
         if (!more)
             return cmd_error(err, TFM_EFORMAT, "%s: line %ld: the id is %ld and %s has only %ld lines",
-                             shown_path(input->target_path), number, id, shown_path(input->source_path),
-                             input->id + 1);
+                             cmd_shown_path(input->target_path), number, id,
+                             cmd_shown_path(input->source_path), input->id + 1);
         if (++input->id < id)
             continue;
         free(input->text);
@@ -158,7 +153,7 @@ static enum tfm_status split_n_best(struct score_input *input, struct score_pair
         stop = start - 1;
     if (end == text || id < 0 || errno != 0 || stop == NULL)
         return cmd_error(err, TFM_EFORMAT, "%s: line %ld: expected 'id ||| text ||| features ||| score'",
-                         shown_path(input->target_path), pair->number);
+                         cmd_shown_path(input->target_path), pair->number);
     enum tfm_status status = TFM_OK;
     if (input->source != NULL)
         status = find_source(input, id, pair->number, err);

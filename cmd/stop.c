@@ -10,8 +10,9 @@
 
 volatile int stop_signal;
 
-/* A second signal ends the program at once, but not within a second of the first: one wish to end may come twice, as
- * from timeout(1), which tells the process and its group. Nor SIGPIPE, which every line to a closed pipe raises. */
+/* A second signal ends the program at once, but not within a second of the first: one wish to end may come
+ * twice, as from timeout(1), which tells the process and its group. Nor SIGPIPE, which every line to a closed
+ * pipe raises. */
 static void request_stop(int signal_number)
 {
     static struct timespec first;

@@ -7,7 +7,8 @@
 /* The number of the signal that came, or 0: what the `stop` of the library's options points to. */
 extern volatile int stop_signal;
 
-/* SIGINT, SIGTERM, SIGHUP and SIGPIPE are noted from now on; the second of them ends the program at once. */
+/* SIGINT, SIGTERM, SIGHUP and SIGPIPE are noted from now on; another one than SIGPIPE, a second or more after
+ * the first, ends the program at once. */
 void stop_catch_signals(void);
 
 #endif

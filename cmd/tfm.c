@@ -20,11 +20,11 @@ struct command {
 };
 
 static const struct command commands[] = {
-    { "train", cmd_train, "train a model on parallel text, or go on with a training" },
+    { "train", cmd_train, "train a model on parallel or plain text, or go on with a training" },
     { "translate", cmd_translate, "translate text line by line" },
-    { "score", cmd_score, "score given translations" },
+    { "score", cmd_score, "score given translations, or texts" },
     { "shortlist", cmd_shortlist, "make a lexical shortlist, with which a model translates faster" },
-    { "inspect", cmd_inspect, "show what a model is made of, and its attention" },
+    { "inspect", cmd_inspect, "show what a model is, where it looks, and how it fills gaps" },
     { "convert", cmd_convert, "write a model in another form, or the mean of several" },
 };
 
@@ -54,6 +54,11 @@ int cmd_failed(const char *command, const struct tfm_error *err)
 {
     fprintf(stderr, "%s: %s\n", command, err->message);
     return err->status == TFM_EINVAL ? EXIT_USAGE : EXIT_FAILURE;
+}
+
+const char *cmd_shown_path(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
 int cmd_flush(const char *command, int status)
@@ -136,8 +141,8 @@ int main(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN);
     int status = run(argc, argv);
 #ifndef __SANITIZE_ADDRESS__ /* which looks for leaks at the exit */
-    /* Without the clean-up of libraries: a thread that OpenBLAS started (--gemm blas) asks for memory without an end
-     * where address space is short (ulimit -v), and OpenBLAS would wait for that thread. */
+    /* Without the clean-up of libraries: a thread that OpenBLAS started (--gemm blas) asks for memory without
+     * an end where address space is short (ulimit -v), and OpenBLAS would wait for that thread. */
     _exit(status);
 #endif
     return status;

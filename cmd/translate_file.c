@@ -22,11 +22,6 @@ struct window {
     bool is_last; /* the file ends behind it */
 };
 
-static const char *shown_path(const char *path)
-{
-    return strcmp(path, "-") == 0 ? "standard input" : path;
-}
-
 static bool window_init(struct window *w, size_t size)
 {
     *w = (struct window){ .size = size };
@@ -76,10 +71,10 @@ static enum tfm_status fill_window(struct window *w, struct tfm_lines *lines, bo
             *all_utf8 = false;
             if (!job->style->quiet)
                 fprintf(stderr, "%s: %s: line %ld: not valid UTF-8, read as U+FFFD here and in later lines\n",
-                        job->command, shown_path(path), line.number);
+                        job->command, cmd_shown_path(path), line.number);
         }
-        status = record_parse(&w->record[w->n], &job->style->record, line.text, shown_path(path), line.number,
-                              err);
+        status = record_parse(&w->record[w->n], &job->style->record, line.text, cmd_shown_path(path),
+                              line.number, err);
         if (status != TFM_OK)
             return status;
         w->text[w->n] = w->record[w->n].text;
@@ -98,16 +93,16 @@ static void note_result(const struct translation_job *job, const char *path, lon
 {
     if (t->n_parts > 1 && !job->style->quiet)
         fprintf(stderr, "%s: %s: line %ld: longer than --max-length, translated in %d parts\n", job->command,
-                shown_path(path), number, t->n_parts);
+                cmd_shown_path(path), number, t->n_parts);
     if (t->cropped && !job->style->quiet)
         fprintf(stderr, "%s: %s: line %ld: longer than --max-length, cropped\n", job->command,
-                shown_path(path), number);
+                cmd_shown_path(path), number);
     if (t->n_terms_missing > 0 && !job->style->quiet)
         fprintf(stderr, "%s: %s: line %ld: the translation lacks %d of the terms that --glossary asks for\n",
-                job->command, shown_path(path), number, t->n_terms_missing);
+                job->command, cmd_shown_path(path), number, t->n_terms_missing);
     if (t->limited && job->style->verbose)
         fprintf(stderr, "%s: %s: line %ld: ended by the length limit (--max-length%s)\n", job->command,
-                shown_path(path), number, tfm_model_is_language_model(job->model) ? "" : "-factor");
+                cmd_shown_path(path), number, tfm_model_is_language_model(job->model) ? "" : "-factor");
 }
 
 /* The line on the terminal that tells how far the file is, or its end. */
@@ -119,7 +114,7 @@ static void show_progress(const struct translation_job *job, const char *path, l
     tfm_translator_profile(&profile, job->translator);
     fputs("\r\033[K", stderr); /* to the line's begin, and clear it */
     if (!is_last)
-        fprintf(stderr, "%s: %ld line%s, %.1f a second", shown_path(path), number, number == 1 ? "" : "s",
+        fprintf(stderr, "%s: %ld line%s, %.1f a second", cmd_shown_path(path), number, number == 1 ? "" : "s",
                 profile.seconds > 0 ? (double)job->n_lines / profile.seconds : 0);
 }
 
@@ -134,8 +129,8 @@ static enum tfm_status translate_window(struct translation_job *job, const struc
     show_progress(job, path, 0, true); /* notes get lines of their own */
     for (size_t i = 0; i < w->n; i++) {
         if (result[i].n_hypotheses == 0)
-            return cmd_error(err, TFM_EFORMAT, "%s: line %ld: %s longer than --max-length", shown_path(path),
-                             w->number[i],
+            return cmd_error(err, TFM_EFORMAT, "%s: line %ld: %s longer than --max-length",
+                             cmd_shown_path(path), w->number[i],
                              tfm_model_is_language_model(job->model) ? "the beginning of a text is"
                                                                      : "what is forced on it is");
         int n_shown = job->style->print.n_best ? result[i].n_hypotheses : 1;

@@ -129,6 +129,18 @@ static enum tfm_status count_changes(struct tfm_comparison *c, const struct text
 
 /* ---- the whole ---- */
 
+/* A language model goes on with its line, and has nothing for one that is longer than its limit. */
+static enum tfm_status check_models(const struct tfm_compare_options *o, struct tfm_error *err)
+{
+    for (int i = 0; i < 2; i++) {
+        if (tfm_model_is_language_model(o->models[i]))
+            return err_set(err, TFM_EINVAL,
+                           "%s is a language model, which makes no translations to compare",
+                           tfm_model_folder(o->models[i]));
+    }
+    return TFM_OK;
+}
+
 static enum tfm_status compare(struct tfm_comparison *c, struct texts *out,
                                const struct tfm_compare_options *o, struct tfm_error *err)
 {
@@ -146,6 +158,7 @@ enum tfm_status tfm_compare(const struct tfm_compare_options *options, struct tf
 {
     struct texts out[2] = { { .n = 0 } };
     *comparison = (struct tfm_comparison){ 0 };
+    TRY(check_models(options, err));
     enum tfm_status status = compare(comparison, out, options, err);
     texts_release(&out[0]);
     texts_release(&out[1]);

@@ -271,8 +271,8 @@ TFM_API enum tfm_status tfm_score(struct tfm_translator *translator, const char 
                                   const char *const *targets, size_t n,
                                   const struct tfm_translation **result, struct tfm_error *err);
 
-/* Where the time of all calls went: `seconds` is that spent in them; of the memory only `memory` is told. The parts
- * are valid until the next call; their times are 0 without options.profile. */
+/* Where the time of all calls went: `seconds` is that spent in them; of the memory only `memory` is told. The
+ * parts are valid until the next call; their times are 0 without options.profile. */
 TFM_API void tfm_translator_profile(struct tfm_profile *profile, struct tfm_translator *translator);
 
 /* ---- lines of text ---- */
@@ -446,9 +446,9 @@ struct tfm_train_options {
     int source_field, target_field; /* columns of tab-separated files, from 1; both 0: they have just two */
     const char *valid_source, *valid_target, *valid_tsv;
     const char *source_vocab, *target_vocab; /* SentencePiece models; NULL: trained on the corpora */
-    const char *pretrained;    /* a model folder or a checkpoint to begin with: its vocabularies, and each tensor that has a
-                                  name of this model's, and then must have its shape. A training that goes on does not
-                                  look at it. Default NULL */
+    const char *pretrained;    /* a model folder or a checkpoint to begin with: its vocabularies, and each tensor
+                                  that has a name of this model's, and then must have its shape. A training that
+                                  goes on does not look at it. Default NULL */
     int vocab_size;            /* pieces of a vocabulary trained here. Default 8000 */
     const char *vocab_type;    /* "unigram" (default) or "bpe" */
     int max_length;            /* longer pairs (pieces) are left out. Default 150 */
@@ -626,8 +626,8 @@ struct tfm_shortlist_report {
 
 TFM_API void tfm_shortlist_options_init(struct tfm_shortlist_options *options);
 
-/* Makes a lexical shortlist from a parallel corpus, with which translation is faster (tfm-shortlist(1)). Of more than
- * a million pairs so many are read, from all parts of the corpora. report may be NULL. */
+/* Makes a lexical shortlist from a parallel corpus, with which translation is faster (tfm-shortlist(1)). Of
+ * more than a million pairs so many are read, from all parts of the corpora. report may be NULL. */
 TFM_API enum tfm_status tfm_shortlist(const struct tfm_shortlist_options *options,
                                       struct tfm_shortlist_report *report, struct tfm_error *err);
 
@@ -645,8 +645,9 @@ struct tfm_value {
 
 typedef void tfm_observer(void *user, const struct tfm_value *value);
 
-/* Runs the model over one source line and a target line (NULL: translated first, greedily; a model of TFM_ARCH_ENCODER
- * or a language model has none: source is its text) and shows every named value on the way to the observer. Observing changes no digit of any of them. */
+/* Runs the model over one source line and a target line (NULL: translated first, greedily; a model of
+ * TFM_ARCH_ENCODER or a language model has none: source is its text) and shows every named value on the way
+ * to the observer. Observing changes no digit of any of them. */
 TFM_API enum tfm_status tfm_observe(const struct tfm_model *model, const char *source, const char *target,
                                     tfm_observer *observer, void *user, struct tfm_error *err);
 
@@ -680,7 +681,8 @@ struct tfm_predict_options {
 
 TFM_API void tfm_predict_options_init(struct tfm_predict_options *options);
 
-/* Writes what a model of TFM_ARCH_ENCODER would put in the place of each <mask> of a line: the most probable pieces. */
+/* Writes what a model of TFM_ARCH_ENCODER would put in the place of each <mask> of a line: the most probable
+ * pieces. */
 TFM_API enum tfm_status tfm_predict(const struct tfm_model *model, const char *text,
                                     const struct tfm_predict_options *options, FILE *out,
                                     struct tfm_error *err);

@@ -23,6 +23,12 @@
 #define STORED_ABOVE  85   /* percent that deflate leaves of a member: then it is stored */
 #define PART          ((size_t)1 << 30) /* zlib counts in unsigned int */
 
+bool gzip_is_name(const char *path)
+{
+    size_t len = strlen(path);
+    return len > 3 && strcmp(path + len - 3, ".gz") == 0;
+}
+
 static void put_number(unsigned char *bytes, uint64_t value, int n)
 {
     for (int i = 0; i < n; i++)
@@ -248,13 +254,14 @@ static enum tfm_status read_members(const char *path, struct unpacking *members,
     return TFM_OK;
 }
 
-/* Inflates member after member into a block that grows. */
 static enum tfm_status too_large(const char *path, size_t most, struct tfm_error *err)
 {
-    return err_set(err, TFM_EFORMAT, "%s: inflates to more than the %zu bytes that there can be; get the file anew",
-                   path, most);
+    return err_set(err, TFM_EFORMAT,
+                   "%s: inflates to more than the %zu bytes that there can be; get the file anew", path,
+                   most);
 }
 
+/* Inflates member after member into a block that grows. */
 static enum tfm_status read_in_order(const char *path, z_stream *z, const unsigned char *in, size_t size,
                                      size_t most, char **out, size_t *out_size, struct tfm_error *err)
 {

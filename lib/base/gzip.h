@@ -9,6 +9,9 @@
 
 #include "base/pool.h"
 
+/* Whether a path names such a file: its end tells. */
+bool gzip_is_name(const char *path);
+
 /* Writes data as members: the first of first_size bytes (0: none apart), then pieces of at most 4 MiB.
  * Atomic. pool may be NULL in both. */
 enum tfm_status gzip_write(const char *path, const void *data, size_t size, size_t first_size,

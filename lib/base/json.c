@@ -52,9 +52,13 @@ enum tfm_status json_write(const json_t *root, const char *path, struct tfm_erro
 
 /* ---- typed fields ---- */
 
-/* Says what a value is, for a reader who looks for it in the file. */
+/* Says what a value is, for a reader who looks for it in the file; NULL: a field that is not there. */
 static void describe(const json_t *value, char *text, size_t size)
 {
+    if (value == NULL) {
+        snprintf(text, size, "nothing");
+        return;
+    }
     switch (json_typeof(value)) {
     case JSON_OBJECT: snprintf(text, size, "an object"); break;
     case JSON_ARRAY: snprintf(text, size, "a list"); break;

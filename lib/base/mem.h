@@ -20,8 +20,8 @@ void mem_free(void *block);
 void *mem_zlib_alloc(void *user, unsigned int items, unsigned int size);
 void mem_zlib_free(void *user, void *block);
 
-double
-mem_peak(void); /* the most memory that the process has had, in bytes; 0 where the system does not tell */
+/* The most memory that the process has had, in bytes; 0 where the system does not tell. */
+double mem_peak(void);
 
 long mem_allocations(void);  /* allocations so far, all threads */
 void mem_fail_after(long n); /* n < 0: never */

@@ -12,11 +12,11 @@ enum profile_part {
     PROFILE_AWAY, /* not at work here: this time means nothing */
     /* the model, forward and back */
     PROFILE_EMBED,
-    PROFILE_PROJECT, /* queries, keys, values and outputs of attention; gates and inputs of SSRU; cells of recurrent layers */
+    PROFILE_PROJECT, /* queries, keys, values, outputs of attention; gates, inputs of SSRU; recurrent cells */
     PROFILE_ATTEND,  /* scores, softmax and mix; the states of SSRU */
     PROFILE_FFN,     /* with --arch rnn the readout */
-    PROFILE_NORM, /* with residual connections and dropout */
-    PROFILE_LOSS, /* with the output layer */
+    PROFILE_NORM,    /* with residual connections and dropout */
+    PROFILE_LOSS,    /* with the output layer */
     PROFILE_BATCH,
     /* the translation around it */
     PROFILE_TEXT, /* to pieces and back */

@@ -1,14 +1,14 @@
 /*
- * candidates.c: what may follow a hypothesis. On the sentence's way: search_batch calls candidates_sum and
- * candidates_take with the logits of each live hypothesis, as they come, part by part, and hands what is found to
- * beam_step. For a token i of logit x_i
+ * candidates.c: what may follow a hypothesis. On the sentence's way: scores_find calls candidates_sum and
+ * candidates_take with the logits of each live hypothesis, as they come, part by part; search_batch hands
+ * what is found to beam_step. For a token i of logit x_i
  *     x_i <- x_i / c if x_i > 0, else x_i * c     where i stands in it already (Keskar et al. 2019)
  *     score_i = x_i - log sum_j exp(x_j)
  * and then some tokens are forbidden, which leaves the scores of the others as they are: the unknown piece,
  * the start symbol, </s> before the least length, and each that would end an n-gram for the second time
  * (Paulus et al. 2018). A forced token, and one that goes on with a term that the translation has to hold, is
- * beyond all that: its score is the one that the model gives it. With a shortlist all this is about the tokens on it: i
- * is a place in the list until the end.
+ * beyond all that: its score is the one that the model gives it. With a shortlist all this is about the
+ * tokens on it: i is a place in the list until the end.
  */
 #include "decode/candidates.h"
 
@@ -45,8 +45,8 @@ static bool any_above(const real *x, real threshold)
     return any;
 }
 
-/* The k best of those in `best` and of a part, best first, the earlier of equal ones first; what is below all numbers
- * above -inf is a token of -1. Blocks without any that is good enough are passed over. */
+/* The k best of those in `best` and of a part, best first, the earlier of equal ones first. Where fewer than
+ * k are above -inf, the rest stay tokens of -1. Blocks without any that is good enough are passed over. */
 static void take_best(struct beam_candidate *best, int k, const struct candidate_part *part)
 {
     const real *x = part->logits;

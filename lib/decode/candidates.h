@@ -39,8 +39,8 @@ struct candidate_row {
 
 bool candidates_need_history(const struct candidate_options *options);
 
-/* The logits of one hypothesis come part by part: those of the tokens `from` .. from + n - 1 of the vocabulary or of
- * the list. When drawing, all have to come at once. */
+/* The logits of one hypothesis come part by part: those of the tokens `from` .. from + n - 1 of the
+ * vocabulary or of the list. When drawing, all have to come at once. */
 struct candidate_part {
     real *logits; /* [n] */
     int from, n;
@@ -51,8 +51,8 @@ bool candidates_need_all(const struct candidate_options *options);
 /* Empties row->found. */
 void candidates_start(const struct candidate_row *row);
 
-/* For each part in turn: punishes repetitions and returns the logarithm of the sum of exp(logits). Several models'
- * logits can then be put together, and their sums over all parts in the same way. */
+/* For each part in turn: punishes repetitions and returns the logarithm of the sum of exp(logits). Several
+ * models' logits can then be put together, and their sums over all parts in the same way. */
 real candidates_sum(const struct candidate_part *part, const struct candidate_row *row,
                     const struct candidate_options *options, const struct run *run);
 
@@ -61,8 +61,8 @@ void candidates_take(const struct candidate_part *part, const struct candidate_r
                      const struct candidate_options *options, const struct config *config,
                      const struct run *run);
 
-/* After the last part: row->found holds the n best (or those drawn, in their order), then those wanted that are not
- * among them, then tokens of -1; scores are log-probabilities, logits - sum. */
+/* After the last part: row->found holds the n best (or those drawn, in their order), then those wanted that
+ * are not among them, then tokens of -1; scores are log-probabilities, logits - sum. */
 void candidates_end(const struct candidate_row *row, real sum);
 size_t candidates_bytes(const struct candidate_options *options, int v); /* of the arena, given back */
 

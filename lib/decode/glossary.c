@@ -1,9 +1,9 @@
 /*
  * glossary.c: reads a glossary and finds its terms in text. On the sentence's way: tfm_translate looks for terms
  * between spm_encode and search_batch. Terms and text are compared as the vocabulary normalises them and, if so
- * wanted, in small letters. From each place where a word begins, the sorted source terms are narrowed down byte by
- * byte to those that go on as the text does. Of what is found, longest first, all is taken that overlaps with
- * nothing taken before.
+ * wanted, in small letters. From each place where a word begins, the sorted source terms are narrowed down
+ * byte by byte to those that go on as the text does. Of what is found, longest first, all is taken that
+ * overlaps with nothing taken before.
  */
 #include "decode/glossary.h"
 
@@ -311,7 +311,8 @@ void glossary_release(struct glossary_finds *finds)
 
 #define MATCH_INTS (sizeof(struct glossary_match) / sizeof(int))
 
-/* The first of the entries low .. high-1, alike in their first `depth` bytes, whose next byte is `byte` or more. */
+/* The first of the entries low .. high-1, alike in their first `depth` bytes, whose next byte is `byte` or
+ * more. */
 static int first_with(const struct glossary *g, int low, int high, size_t depth, int byte)
 {
     while (low < high) {
@@ -345,8 +346,8 @@ static enum tfm_status find_at(struct ints *found, const struct glossary *g, con
     return TFM_OK;
 }
 
-/* Keeps the longest matches, of equal ones the first, that overlap with none kept before; returns how many. taken: a
- * byte for each of the text, all zero. */
+/* Keeps the longest matches, of equal ones the first, that overlap with none kept before; returns how many.
+ * taken: a byte for each of the text, all zero. */
 static int keep_longest(struct glossary_match *matches, int n, char *taken)
 {
     int longest = 0, n_kept = 0;

@@ -81,8 +81,8 @@ static int find_mark(const char *text, size_t n, const char *const *marks)
     return -1;
 }
 
-/* Whether the word that a full stop stands behind is an abbreviation: the piece at `at` up to byte n, and those of
- * the same word before it. */
+/* Whether the word that a full stop stands behind is an abbreviation: the piece at `at` up to byte n, and
+ * those of the same word before it. */
 static bool is_abbreviation(const int *pieces, int at, size_t n, const struct spm *spm)
 {
     char word[32];

@@ -5,7 +5,8 @@
  *     log p = logits - logsumexp(logits)      beam_step(the best of log p)
  * The rows of a step are the live hypotheses, those of one sentence side by side: each is a self-attention
  * segment of its own over the cache rows of its history; together they are one cross-attention segment over
- * their source. Of the logits of each row only a few candidates are kept (scores.c). With a shortlist, a sentence has an unembedding of its own, of the rows of E that it lists.
+ * their source. Of the logits of each row only a few candidates are kept (scores.c). With a shortlist, a
+ * sentence has an unembedding of its own, of the rows of E that it lists.
  * An ensemble takes each step with all its members, and log p = sum_m w_m log p_m, as Marian has it.
  * Whatever is computed for a row depends on that row alone, so neither batch nor threads change a digit.
  */
@@ -48,7 +49,9 @@ struct search {
     struct live_sentence *live; /* [n_live] still searched for, in order */
 };
 
-int search_limit(const struct search_options *options, int n_pieces, int n_forced, int n_terms)
+/* Target pieces at most: max_text or max_length_factor * n_pieces, or as many as are forced and in terms; and 10
+ * more. */
+static int target_limit(const struct search_options *options, int n_pieces, int n_forced, int n_terms)
 {
     int limit = options->max_text > 0 ? options->max_text : (int)(options->max_length_factor * n_pieces);
     int given = n_forced + n_terms;
@@ -57,7 +60,7 @@ int search_limit(const struct search_options *options, int n_pieces, int n_force
 
 static int sentence_limit(const struct search_options *options, const struct search_sentence *sentence)
 {
-    return search_limit(options, sentence->n_pieces, sentence->n_forced, search_term_pieces(sentence));
+    return target_limit(options, sentence->n_pieces, sentence->n_forced, search_term_pieces(sentence));
 }
 
 /* Terms make the beam wider. */
@@ -108,12 +111,12 @@ static size_t scratch_of(const struct search_options *options, const struct net 
     const struct config *c = net->config;
     const struct terms most = { .n = n_terms, .n_pieces = n_terms }, *terms = n_terms > 0 ? &most : NULL;
     size_t d = (size_t)c->d_model, source = (size_t)n_pieces + 1;
-    size_t limit = (size_t)search_limit(options, n_pieces, n_forced, n_terms);
+    size_t limit = (size_t)target_limit(options, n_pieces, n_forced, n_terms);
     int size = options->beam_size + terms_places(n_terms);
     size_t beam = (size_t)size;
     size_t cache = decoder_cache_size(net, beam * limit, beam, source);
-    /* A layer takes about 15 rows of D and what it has inside for each token, and for each query the weights of one
-     * head. */
+    /* A layer takes about 15 rows of D and what it has inside for each token, and for each query the weights
+     * of one head. */
     size_t rows = (source + beam) * (24 * d + config_inner_size(c));
     size_t packed = 2 * d / (size_t)c->heads; /* a key and a value of one head */
     size_t source_row = attn_row((int)source), limit_row = attn_row((int)limit);
@@ -160,7 +163,7 @@ size_t search_list_scratch(const struct search_options *options, const struct ne
 
 size_t search_results(const struct search_options *options, int n_pieces, int n_forced, int n_terms)
 {
-    size_t limit = (size_t)search_limit(options, n_pieces, n_forced, n_terms);
+    size_t limit = (size_t)target_limit(options, n_pieces, n_forced, n_terms);
     size_t row = sizeof(int) + sizeof(float) * (options->align ? (size_t)n_pieces + 2 : 1);
     return (size_t)options->n_best * (sizeof(struct search_hypothesis) + limit * row + (size_t)3 * 64) + 64;
 }
@@ -346,7 +349,7 @@ static void decode_rows(struct search *search, int n)
     }
 }
 
-/* What its terms ask of hypothesis h of a sentence (there is room for them: search_limit), and how much
+/* What its terms ask of hypothesis h of a sentence (there is room for them: target_limit), and how much
  * this hypothesis looks at the source of each. */
 static void ask_terms(struct candidate_row *row, const struct live_sentence *live, int h, struct arena *arena)
 {

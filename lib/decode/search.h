@@ -47,10 +47,6 @@ struct search_sentence {
 
 /* Of a sentence, n_pieces and n_forced are those of its struct, n_terms the pieces of its terms. */
 
-/* Target pieces at most: max_text or max_length_factor * n_pieces, or as many as are forced and in terms; and 10
- * more. */
-int search_limit(const struct search_options *options, int n_pieces, int n_forced, int n_terms);
-
 /* Upper bounds, so that nobody asks an arena for more than it has: scratch for a batch is
  * search_scratch_base and for each sentence search_scratch more; its results take search_results. */
 size_t search_scratch_base(const struct search_options *options, const struct net *net);

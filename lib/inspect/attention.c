@@ -3,8 +3,8 @@
  * (heatmap.c, dump.c, npy.c, svg.c). A row of weights says where one query looks, and sums to 1:
  *     weights [queries, keys] = softmax(q k^T / sqrt(K))
  * Row t of the decoder predicts target piece t, and what it reads at t is the piece before: its queries are
- * labelled by what they predict, the keys of its self-attention by what was read there. A decoder alone has the source
- * before the target on both axes; what it reads of the source it predicts nothing from.
+ * labelled by what they predict, the keys of its self-attention by what was read there. A decoder alone has
+ * the source before the target on both axes; what it reads of the source it predicts nothing from.
  */
 #include "inspect/attention.h"
 

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "inspect/out.h"
 #include "model/model.h"
+#include "model/shortlist.h"
 
 struct tensor_stats {
     double mean, deviation, min, max;
@@ -19,7 +20,8 @@ struct tensor_stats {
 
 /* Files that a model folder can hold. */
 static const char *const file_names[] = {
-    "config.json", "weights.safetensors.gz", "weights.safetensors", "vocab.spm", "source.spm", "target.spm",
+    MODEL_CONFIG,       MODEL_WEIGHTS,      MODEL_PLAIN_WEIGHTS, MODEL_VOCAB,
+    MODEL_SOURCE_VOCAB, MODEL_TARGET_VOCAB, SHORTLIST_FILE,
 };
 
 #define N_FILES (sizeof(file_names) / sizeof(*file_names))
@@ -87,7 +89,7 @@ static enum tfm_status read_folder(struct summary *summary, const struct tfm_mod
         TRY(path_join(path, model->folder, file_names[i], err));
         summary->file_sizes[i] = stat(path->data, &found) == 0 ? (long long)found.st_size : -1;
     }
-    TRY(path_join(path, model->folder, "config.json", err));
+    TRY(path_join(path, model->folder, MODEL_CONFIG, err));
     return json_read(&summary->config, path->data, err);
 }
 
@@ -122,7 +124,8 @@ static void text_blocks(FILE *out, const struct config *c, const json_t *config)
     else if (c->attention_scale == TFM_SCALE_NONE)
         fprintf(out, "  attention scores    dot products, not scaled\n");
     fprintf(out, "  feed-forward width  %d, %s\n", c->ffn_dim, config_text(config, "activation_function"));
-    fprintf(out, "  %-18s  %s each sublayer, epsilon %g\n", c->norm == TFM_RMS_NORM ? "RMS norm" : "layer norm",
+    fprintf(out, "  %-18s  %s each sublayer, epsilon %g\n",
+            c->norm == TFM_RMS_NORM ? "RMS norm" : "layer norm",
             c->pre_norm ? "pre-norm: before" : "post-norm: behind", c->norm_epsilon);
 }
 

@@ -51,7 +51,8 @@ static enum tfm_status translate_text(struct ints *ids, const struct tfm_model *
     options.max_length = OBSERVE_MAX_PIECES; /* in one part: parts have no attention in common */
     options.mini_batch = 1;
     options.threads = 1;
-    TRY(translator_new(&translator, &model->net, model->source, model->target, model->kern, &options, NULL, err));
+    TRY(translator_new(&translator, &model->net, model->source, model->target, model->kern, &options, NULL,
+                       err));
     enum tfm_status status = add_translation(ids, translator, model->config.eos_token_id, source_text, err);
     tfm_translator_free(translator);
     return status;

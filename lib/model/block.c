@@ -90,8 +90,8 @@ static struct frame frame_of(const struct block *block, const struct norm *norm,
     return f;
 }
 
-/* Whether the running update leaves the layer out. The key has nothing of sentences: all lanes choose alike. Its first
- * number is 2 or 3 where those of dropout have the side, 0 or 1. */
+/* Whether the running update leaves the layer out. The key has nothing of sentences: all lanes choose alike.
+ * Its first number is 2 or 3 where those of dropout have the side, 0 or 1. */
 static bool is_left_out(const struct block *block, const struct run *run)
 {
     if (!run->dropout || block->layer_drop <= 0)

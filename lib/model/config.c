@@ -3,8 +3,8 @@
  * the struct and its limits; reading, writing, checking and the refusal of unknown fields all go by it. Two
  * fields of one place (heads and feed-forward widths of encoder and decoder, which Marian's configuration
  * names apart) must agree. A field that came after the first version may be missing, and is then 0, which is what
- * models were before it. The presets are the sizes of `tfm train`; "base" is that of Vaswani et al. 2017, "student"
- * that of the students of Firefox's translation.
+ * models were before it. The presets are the sizes of `tfm train`; "base" is that of Vaswani et al. 2017,
+ * "student" that of the students of Firefox's translation.
  */
 #include "model/config.h"
 
@@ -583,7 +583,8 @@ const char *config_other_use(const struct config *a, const struct config *b)
     return NULL;
 }
 
-int config_inner_dim(const struct config *config)
+/* Of the feed-forward layer, or of all gates of a recurrent cell. */
+static int inner_dim(const struct config *config)
 {
     if (config->arch == TFM_ARCH_RNN)
         return config->d_model * (config->rnn_cell == TFM_RNN_LSTM ? 4 : 3);
@@ -593,7 +594,7 @@ int config_inner_dim(const struct config *config)
 size_t config_inner_size(const struct config *config)
 {
     int before = config->arch == TFM_ARCH_RNN ? 1 : activation_width(config->activation);
-    return (size_t)config_inner_dim(config) * (size_t)(before + 1);
+    return (size_t)inner_dim(config) * (size_t)(before + 1);
 }
 
 int config_alignment_layers(const struct config *config)

@@ -72,10 +72,8 @@ enum tfm_status config_write(const struct config *config, const json_t *training
 /* What a field that is one of some names has: config_choice(c, "positions") is "rope". */
 const char *config_choice(const struct config *config, const char *name);
 
-/* The widest row inside a layer: of the feed-forward layer, or of all gates of a recurrent cell. */
-int config_inner_dim(const struct config *config);
-/* What such a layer keeps inside for a row: before the activation, with a gate twice as wide, and behind it; or the
- * gates as they come and go. */
+/* What a layer keeps inside for a row, at its widest place: in the feed-forward layer what comes before the
+ * activation, with a gate twice as wide, and behind it; in a recurrent cell the gates as they come and go. */
 size_t config_inner_size(const struct config *config);
 
 /* Layers whose attention to the source makes an alignment: of cross-attention, or of a decoder alone. */
@@ -88,8 +86,8 @@ const char *config_part_name(enum tfm_part part); /* "encoder", "decoder" or "cr
 
 /* The name of the first field in which two differ; NULL: in none. */
 const char *config_difference(const struct config *a, const struct config *b);
-/* The same among fields that tell how layers use their tensors, whatever the shapes; none where a Transformer and a
- * recurrent network are compared, which have no layers in common. */
+/* The same among fields that tell how layers use their tensors, whatever the shapes; none where a Transformer
+ * and a recurrent network are compared, which have no layers in common. */
 const char *config_other_use(const struct config *a, const struct config *b);
 
 /* Fills in "tiny", "small", "base" or "student", all but the vocabulary sizes (0). False when the name is

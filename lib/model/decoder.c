@@ -3,8 +3,9 @@
  * source. decoder_forward runs whole targets (training, scoring, explaining); decoder_step runs the last
  * token of each hypothesis against the cache. Both call the same block_forward. Recurrent layers, which need
  * no positions, are in rnn_decoder.c. A decoder alone has no cross-attention: it reads source and target as one
- * sequence (joint.h), over which it looks at its own past. An encoder alone, a masked language model (Devlin et al.
- * 2019), predicts pieces of its own text: those of its rows that are asked for are all that is decoded.
+ * sequence (joint.h), over which it looks at its own past. An encoder alone, a masked language model (Devlin
+ * et al. 2019), predicts pieces of its own text: those of its rows that are asked for are all that is
+ * decoded.
  * On the sentence's way: the search calls decoder_step once a target position.
  */
 #include "model/decoder.h"
@@ -12,8 +13,8 @@
 #include <assert.h>
 #include <string.h>
 
-/* Causal self-attention within each target, and each target over its source. Where that is not looked at, its length
- * still tells how learned positions are squeezed. */
+/* Causal self-attention within each target, and each target over its source. Where that is not looked at, its
+ * length still tells how learned positions are squeezed. */
 static void bind_segments(struct block_input *in, const struct tokens *target, const struct tokens *source,
                           struct arena *arena)
 {
@@ -261,8 +262,8 @@ static const real *pack_cross(const real *memory, int n_source, const struct att
     return packed;
 }
 
-/* Runs a decoder alone over the sources; their keys and values are the cache's first rows. That of each </s> is there
- * and never looked at: the start symbol stands in its place. */
+/* Runs a decoder alone over the sources; their keys and values are the cache's first rows. That of each </s>
+ * is there and never looked at: the start symbol stands in its place. */
 static void run_source(struct decoder_cache *cache, const real *memory, const struct tokens *source,
                        const struct net *net, const struct run *run)
 {

@@ -23,7 +23,8 @@ struct decoder_acts {
 };
 
 /* hidden [Nt, D] for the targets (each with its </s>), teacher-forced: row t of a sentence predicts target t.
- * source gives the sentences' ranges in memory [Ns, D]. Targets of a masked language model have rows of it already. */
+ * source gives the sentences' ranges in memory [Ns, D]. Targets of a masked language model have rows of it
+ * already. */
 void decoder_forward(real *hidden, struct decoder_acts *acts, const struct tokens *target,
                      const struct tokens *source, const real *memory, const struct net *net,
                      const struct run *run);
@@ -37,7 +38,7 @@ struct decoder_cache {
     int capacity, width; /* rows of all steps and of one, at most */
     int n_rows;          /* of all steps so far */
     int n_source;        /* rows of the source before them, which a decoder alone looks at in self[] */
-    real *position_rows; /* [capacity, position_width], of which n_positions are computed */
+    real *position_rows; /* [n_source + capacity, position_width], of which n_positions are computed */
     int n_positions;
     struct block_cache self[CONFIG_MAX_LAYERS];
 };

@@ -1,7 +1,7 @@
 /*
  * encoder.c: source tokens to memory: embedding, then the layers, each looking at its own sentence. Recurrent
- * layers, which need no positions, are in rnn_encoder.c. Of a decoder-only model the embeddings are all: its memory is
- * what the decoder reads before the target (joint.h).
+ * layers, which need no positions, are in rnn_encoder.c. Of a decoder-only model the embeddings are all: its
+ * memory is what the decoder reads before the target (joint.h).
  * On the sentence's way: tfm_translate calls encoder_forward, which calls block_forward a layer.
  */
 #include "model/encoder.h"

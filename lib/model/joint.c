@@ -1,8 +1,10 @@
 /*
  * joint.c: source and target of a decoder-only model as one sequence (Liu et al. 2018, "Generating Wikipedia by
- * Summarizing Long Sequences"): s_1 ... s_n <start> t_1 ... t_m, where the row of <start> predicts t_1 and that of
- * t_m predicts </s>. In a batch of B pairs there are N = Ns - B + Nt rows, since a source gives up its </s>.
- * On the sentence's way with --arch decoder: decoder_step calls joint_step, and block_forward has no cross-attention.
+ * Summarizing Long Sequences"): s_1 ... s_n <start> t_1 ... t_m, where the row of <start> predicts t_1 and
+ * that of t_m predicts </s>. In a batch of B pairs there are N = Ns - B + Nt rows, since a source gives up
+ * its </s>.
+ * On the sentence's way with --arch decoder: decoder_step calls joint_step, and block_forward has no
+ * cross-attention.
  */
 #include "model/joint.h"
 

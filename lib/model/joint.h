@@ -12,8 +12,7 @@
 
 struct joint {
     const struct tokens *source, *target;
-    struct tokens
-        tokens; /* both together; it has no ids, since those of the sides may mean different things */
+    struct tokens tokens; /* both together, without ids: those of the sides may mean different things */
 };
 
 void joint_lay(struct joint *joint, const struct tokens *source, const struct tokens *target,

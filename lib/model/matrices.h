@@ -17,9 +17,9 @@ struct matrices {
     } * places; /* [params->n] */
 };
 
-/* Packs what safetensors_load opened. The net is bound to its kept block (params_bind_kept), which gets the scales
- * of int8 rows, and NaN for any row that is not finite, and points to the matrices afterwards. Reals are packed
- * in panels for the kernels, or else row by row for BLAS. */
+/* Packs what safetensors_load opened. The net is bound to its kept block (params_bind_kept), which gets the
+ * scales of int8 rows, and NaN for any row that is not finite, and points to the matrices afterwards. Reals
+ * are packed in panels for the kernels, or else row by row for BLAS. */
 enum tfm_status matrices_pack(struct matrices *matrices, struct net *net, const struct params *params,
                               const struct loaded *loaded, real *kept, bool in_panels, struct pool *pool,
                               struct tfm_error *err);

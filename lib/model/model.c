@@ -273,7 +273,7 @@ static enum tfm_status resize_positions(struct tfm_model *model, int n, struct t
     if (model->resized == NULL)
         return TFM_ENOMEM;
     for (int i = 0; i < 2; i++) {
-        if (sides[i]->table == NULL) /* a decoder alone has one table, its own */
+        if (sides[i]->table == NULL) /* a decoder or an encoder alone has one table, its own */
             continue;
         real *table = model->resized + (size_t)i * (size_t)n * d;
         position_resize(table, n, sides[i]->table, sides[i]->length, (int)d);

@@ -3,9 +3,9 @@
  * pointers (params_bind). Both are the same walk over the list: the model's own tensors, then the encoder's
  * layers, then the decoder's, each tensor right behind the one before, so that table and pointers cannot
  * disagree. First values: uniform in +-sqrt(6 / (rows + cols)) for matrices (Glorot and Bengio 2010), divided by
- * sqrt(l) in layer l = 1, 2, ... of its stack with the depth-scaled initialisation (Zhang et al. 2019, section 4);
- * normal with deviation D^-1/2 for embeddings (Vaswani et al. 2017, section 3.4: scaled by sqrt(D) they
- * start at 1).
+ * sqrt(l) in layer l = 1, 2, ... of its stack with the depth-scaled initialisation (Zhang et al. 2019,
+ * section 4); normal with deviation D^-1/2 for embeddings (Vaswani et al. 2017, section 3.4: scaled by
+ * sqrt(D) they start at 1).
  */
 #include "model/params.h"
 

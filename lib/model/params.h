@@ -79,12 +79,12 @@ void params_bind(struct weights *weights, const struct config *config, real *blo
  * matrix, a scale for each of its rows: that is where the matrix's pointer points. */
 void params_bind_kept(struct weights *weights, const struct config *config, real *kept);
 const struct param *params_find(const struct params *params, const char *name); /* NULL: none */
-/* The first tensor of a block that holds a NaN or an infinity; NULL: none, as there is no block. */
+/* The first tensor of a block that holds a NaN or an infinity; NULL: none. A block of NULL has none. */
 const struct param *params_find_broken(const struct params *params, const real *block);
 
 /* First values: Xavier uniform (Glorot and Bengio 2010) for matrices, query, key and value each for
- * themselves, the gates of a recurrent cell as one, depth-scaled (Zhang et al. 2019) if the configuration says so; normal
- * with deviation D^-1/2 for embeddings. */
+ * themselves, the gates of a recurrent cell as one, depth-scaled (Zhang et al. 2019) if the configuration
+ * says so; normal with deviation D^-1/2 for embeddings. */
 void params_init(const struct params *params, real *block, uint64_t seed);
 
 #endif

@@ -52,12 +52,6 @@ size_t safetensors_bytes(const struct param *param, enum tensor_type type)
            (type == TENSOR_I8 ? (size_t)param->rows * sizeof(float) : 0);
 }
 
-static bool is_gzip(const char *path)
-{
-    size_t len = strlen(path);
-    return len > 3 && strcmp(path + len - 3, ".gz") == 0;
-}
-
 struct stored { /* a tensor as the file has it */
     const struct param *param;
     enum tensor_type type;
@@ -317,7 +311,7 @@ static enum tfm_status reading_init(struct reading *r, const char *path, const s
                                     struct pool *pool, struct tfm_error *err)
 {
     *r = (struct reading){ .path = path, .params = params };
-    if (is_gzip(path))
+    if (gzip_is_name(path))
         TRY(gzip_read(path, LENGTH_SIZE + MAX_HEADER + params->size * sizeof(float), &r->inflated, &r->size,
                       pool, err));
     else

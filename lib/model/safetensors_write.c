@@ -29,12 +29,6 @@ struct writing {
                                inputs follows */
 };
 
-static bool is_gzip(const char *path)
-{
-    size_t len = strlen(path);
-    return len > 3 && strcmp(path + len - 3, ".gz") == 0;
-}
-
 /* ---- header ---- */
 
 static enum tfm_status add_entry(struct str *header, const char *name, const char *suffix,
@@ -174,7 +168,7 @@ static enum tfm_status write_file(const char *path, struct writing *w, struct st
     memcpy(file, header->data, header->len);
     w->data = file + header->len;
     pool_run(pool, w->params->n, write_task, w);
-    enum tfm_status status = is_gzip(path)
+    enum tfm_status status = gzip_is_name(path)
                                  ? gzip_write(path, file, header->len + size, header->len, pool, err)
                                  : file_write(path, file, header->len + size, err);
     mem_free(file);

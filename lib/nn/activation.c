@@ -1,6 +1,6 @@
 /*
- * activation.c: the activation of a feed-forward layer, and back. The functions are the kernels' (num/kern_act.h);
- * here they meet the gate, whose rows [a, g] lie 2 f apart:
+ * activation.c: the activation of a feed-forward layer, and back. The functions are the kernels'
+ * (num/kern_act.h); here they meet the gate, whose rows [a, g] lie 2 f apart:
  *     y = act(a) * g     da = dy * g * act'(a)     dg = dy * act(a)
  */
 #include "nn/activation.h"

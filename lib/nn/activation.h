@@ -1,6 +1,6 @@
 /*
- * activation.h: what stands between the two matrices of a feed-forward layer: a function, or a function and a gate.
- * With a gate the first matrix has two outputs, a and g, side by side:
+ * activation.h: what stands between the two matrices of a feed-forward layer: a function, or a function and a
+ * gate. With a gate the first matrix has two outputs, a and g, side by side:
  *     y = act(a)        gated: y = act(a) * g (GLU variants, Shazeer 2020)
  */
 #ifndef TFM_NN_ACTIVATION_H

@@ -1,5 +1,6 @@
 /*
- * norm.c: layer and RMS normalisation. The arithmetic is the kernels' (num/kern_body.h); here the parameters meet it.
+ * norm.c: layer and RMS normalisation. The arithmetic is the kernels' (num/kern_body.h); here the parameters
+ * meet it.
  */
 #include "nn/norm.h"
 

@@ -1,6 +1,7 @@
 /*
  * norm.h: layer normalisation with gain and bias (Ba et al. 2016), y = (x - mean) / std * gamma + beta, or RMS
- * normalisation (Zhang and Sennrich 2019), y = x / sqrt(mean(x^2)) * gamma, which takes the mean to be 0 and has no bias.
+ * normalisation (Zhang and Sennrich 2019), y = x / sqrt(mean(x^2)) * gamma, which takes the mean to be 0 and
+ * has no bias.
  */
 #ifndef TFM_NN_NORM_H
 #define TFM_NN_NORM_H

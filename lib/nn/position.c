@@ -17,7 +17,8 @@
 
 #define MAX_DISTANCE 128 /* relative biases: from here on all are alike */
 
-int position_number(int *positions, const struct tokens *tokens)
+/* positions [N] of a batch: 0, 1, 2, ... in each sentence; returns one more than the largest. */
+static int number_positions(int *positions, const struct tokens *tokens)
 {
     int longest = 0;
     for (int s = 0; s < tokens->n_sentences; s++) {
@@ -46,7 +47,8 @@ int position_width(const struct position *p)
     return is_sinusoidal(p) ? p->d : p->kind == TFM_POSITIONS_ROPE ? p->dim : 0;
 }
 
-/* n waves: the sine of wave i in column i * step, its cosine `cosine` columns behind; n_powers from 1 to 10000. */
+/* n waves: the sine of wave i in column i * step, its cosine `cosine` columns behind; n_powers from 1 to
+ * 10000. */
 static void waves(real *rows, int from, int to, int n, int step, int cosine, int n_powers)
 {
     double slope = log(10000.0) / n_powers;
@@ -216,7 +218,7 @@ void position_place_all(struct placement *place, const struct position *p, const
 {
     int *positions = ARENA_TAKE(run->arena, int, tokens->n);
     *place = (struct placement){ .position = p, .positions = positions };
-    place->longest = position_number(positions, tokens);
+    place->longest = number_positions(positions, tokens);
     real *rows = ARENA_TAKE(run->arena, real, (size_t)place->longest * (size_t)position_width(p));
     position_rows(rows, 0, place->longest, p);
     place->rows = rows;

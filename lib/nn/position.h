@@ -33,16 +33,13 @@ struct placement { /* what a pass knows of its rows' positions */
     real *dbias;          /* its gradient, summed over layers, when the run keeps activations */
 };
 
-/* positions [N] of a batch: 0, 1, 2, ... in each sentence; returns one more than the largest. */
-int position_number(int *positions, const struct tokens *tokens);
-
 /* What is computed beforehand of positions from .. to-1: rows [to - from, position_width], 0 wide for some. */
 int position_width(const struct position *p);
 void position_rows(real *rows, int from, int to, const struct position *p);
 
-/* Takes all else from the run's arena: position, positions, longest and rows are there. Segments group the n rows by
- * source sentence, whose length is n_k: one longer than a learned table squeezes the positions of both sides
- * into it, (length - 1) / (n_k - 1) of the table's rows each; the target stops at its last one. */
+/* Takes all else from the run's arena: position, positions, longest and rows are there. Segments group the n
+ * rows by source sentence, whose length is n_k: one longer than a learned table squeezes the positions of
+ * both sides into it, (length - 1) / (n_k - 1) of the table's rows each; the target stops at its last one. */
 void position_place(struct placement *place, const struct attn_segment *segments, int n_segments, int n,
                     const struct run *run);
 /* All of it for the whole sentences of a batch. */
@@ -54,8 +51,8 @@ void position_add(real *x, int n, const struct placement *place, const struct ru
 /* dtable += through position_add from dx [n, D], and from place->dbias. */
 void position_backward(real *dtable, const real *dx, int n, const struct placement *place);
 
-/* RoPE, else nothing: turns `heads` heads side by side in each of n rows of x; back is the other way, which is the
- * gradient's. */
+/* RoPE, else nothing: turns `heads` heads side by side in each of n rows of x; back is the other way, which
+ * is the gradient's. */
 void position_turn(real *x, int ldx, int heads, int n, bool back, const struct placement *place);
 
 /* A table [to, d] stretched or squeezed from [from, d], first and last row kept, linear between. */

@@ -1,8 +1,8 @@
 /*
  * abbrev.c: tells "Dr. Low" and "z. B." from the end of a sentence, for plan.c, which cuts long lines. Initials
  * and letters with full stops between (J. K., e.g., U.S.), numbers of one or two digits (3. Mai) and common
- * abbreviations of titles, names and references in some languages. What may well end a sentence (etc., usw., Inc.)
- * is left out: to cut there is better than to cut within a sentence.
+ * abbreviations of titles, names and references in some languages. What may well end a sentence (etc., usw.,
+ * Inc.) is left out: to cut there is better than to cut within a sentence.
  */
 #include "text/abbrev.h"
 

@@ -12,8 +12,8 @@
 
 struct sampler {
     const struct spm *spm;
-    /* BPE: the probability that a merge is left out. Unigram: the exponent of the pieces' probabilities, small for
-     * wild segmentations and large for the best one. */
+    /* BPE: the probability that a merge is left out. Unigram: the exponent of the pieces' probabilities,
+     * small for wild segmentations and large for the best one. */
     double alpha;
     int longest; /* bytes of the longest piece */
     /* scratch */

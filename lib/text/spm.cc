@@ -532,13 +532,15 @@ enum tfm_status spm_encode(const struct spm *spm, const char *text, size_t len, 
 
 /* Calls f(piece) for each piece of a text; of an unknown one it is the characters. */
 template <typename F>
-static enum tfm_status for_pieces(const struct spm *spm, const char *text, size_t len, struct tfm_error *err, F f)
+static enum tfm_status for_pieces(const struct spm *spm, const char *text, size_t len, struct tfm_error *err,
+                                  F f)
 {
     return for_stretches(text, len, err, [&](std::string_view stretch) {
         std::vector<std::string> pieces;
         sentencepiece::util::Status status = spm->processor.Encode(stretch, &pieces);
         if (!status.ok())
-            return err_set(err, TFM_EFORMAT, "SentencePiece cannot split a line: %s", reason_of(status).c_str());
+            return err_set(err, TFM_EFORMAT, "SentencePiece cannot split a line: %s",
+                           reason_of(status).c_str());
         for (std::string &piece : pieces)
             TRY(f(piece));
         return TFM_OK;
@@ -559,8 +561,8 @@ enum tfm_status spm_surface(const struct spm *spm, const char *text, size_t len,
     });
 }
 
-enum tfm_status spm_plain(const struct spm *spm, const char *text, size_t len, struct str *out, struct ints *ends,
-                          struct tfm_error *err)
+enum tfm_status spm_plain(const struct spm *spm, const char *text, size_t len, struct str *out,
+                          struct ints *ends, struct tfm_error *err)
 {
     return for_pieces(spm, text, len, err, [&](std::string &piece) {
         for (size_t space; (space = piece.find(WORD_START)) != std::string::npos;)
@@ -586,8 +588,8 @@ enum tfm_status spm_decode(const struct spm *spm, const int *ids, size_t n, stru
 
 enum tfm_status spm_add_symbol(struct str *out, const char *symbol, struct tfm_error *err)
 {
-    /* A field `pieces` more, of which a protocol buffer may have any number in any place: piece, score, type (user
-     * defined). */
+    /* A field `pieces` more, of which a protocol buffer may have any number in any place: piece, score, type
+     * (user defined). */
     size_t len = std::strlen(symbol);
     assert(len < 100);
     const char head[] = { 0x0a, (char)(len + 9), 0x0a, (char)len }, tail[] = { 0x15, 0, 0, 0, 0, 0x18, 4 };

@@ -24,8 +24,7 @@ const char *spm_piece(const struct spm *spm, int id); /* as in the vocabulary, w
 bool spm_is_word_start(const struct spm *spm, int id);
 bool spm_is_text(const struct spm *spm, int id); /* not unknown, control, byte or unused */
 int spm_piece_id(const struct spm *spm, const char *piece, size_t len); /* -1: no piece of text */
-float spm_score(const struct spm *spm,
-                int id); /* unigram: log-probability; BPE: the first merge is greatest */
+float spm_score(const struct spm *spm, int id); /* unigram: log-probability; BPE: the first merge is greatest */
 bool spm_is_bpe(const struct spm *spm);
 
 /* Appends the pieces' ids (no </s>). Invalid UTF-8 is replaced by U+FFFD before; NUL bytes count as spaces. A
@@ -36,8 +35,8 @@ enum tfm_status spm_encode(const struct spm *spm, const char *text, size_t len, 
  * spaces. */
 enum tfm_status spm_surface(const struct spm *spm, const char *text, size_t len, size_t first, size_t n,
                             struct str *out, struct tfm_error *err);
-/* Appends the text as its pieces have it, normalised, with spaces and with unknown characters, and where each piece
- * ends in `out`. */
+/* Appends the text as its pieces have it, normalised, with spaces and with unknown characters, and where each
+ * piece ends in `out`. */
 enum tfm_status spm_plain(const struct spm *spm, const char *text, size_t len, struct str *out, struct ints *ends,
                           struct tfm_error *err);
 /* Appends the text of the pieces; control pieces such as </s> give nothing, <unk> gives " \u2047 ". */

@@ -25,7 +25,7 @@ enum random_use {
 struct batch_plan { /* the batches of a window */
     int n_pairs;
     int n;                  /* batches */
-    int *pairs;             /* [n_pairs]: the corpus, batch after batch */
+    int *pairs;             /* [n_pairs]: the window, batch after batch */
     int *start;             /* [n + 1]: where in pairs each batch begins ... */
     int *turn;              /* [n]: ... and the order in which they are trained */
     struct batch_key *keys; /* for sorting */
@@ -47,7 +47,7 @@ static inline const int *batch_pairs(const struct batch_plan *plan, int i, int *
     return plan->pairs + start[0];
 }
 
-/* Replaces pairs by those of n batches, from the epoch's i-th on, sorted as those of one batch are. */
+/* Replaces pairs by those of n batches, from the plan's i-th on, sorted as those of one batch are. */
 enum tfm_status batch_join(struct ints *pairs, struct batch_plan *plan, const struct corpus *corpus, int i,
                            int n, struct tfm_error *err);
 

@@ -1,6 +1,6 @@
 /*
- * bitext.h: a parallel text on disk, which may have an alignment, or a text alone, whose pairs have an empty target:
- * opened, read through once to prove it, and from then on readable in blocks of lines.
+ * bitext.h: a parallel text on disk, which may have an alignment, or a text alone, whose pairs have an empty
+ * target: opened, read through once to prove it, and from then on readable in blocks of lines.
  */
 #ifndef TFM_TRAIN_BITEXT_H
 #define TFM_TRAIN_BITEXT_H

@@ -7,8 +7,6 @@
  */
 #include "train/breakdown.h"
 
-#include <string.h>
-
 #include "base/mem.h"
 #include "nn/linear.h"
 

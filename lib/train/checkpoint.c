@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "model/model.h"
 
 #define PREFIX    "checkpoint-"
 #define MAX_LINKS (1 + N_METRICS) /* last, best-* */
@@ -68,10 +69,8 @@ static bool is_half_written(const char *name, void *arg)
 /* In the model's folder, which may hold files of the user's, only what a training writes there. */
 static bool is_half_model(const char *name, void *arg)
 {
-    static const char *const written[] = { "config.json", "weights.safetensors.gz",
-                                           "vocab.spm",   "source.spm",
-                                           "target.spm",  "source.txt",
-                                           "target.txt" };
+    static const char *const written[] = { MODEL_CONFIG,       MODEL_WEIGHTS, MODEL_VOCAB, MODEL_SOURCE_VOCAB,
+                                           MODEL_TARGET_VOCAB, "source.txt",  "target.txt" };
     (void)arg;
     for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); i++) {
         size_t len = strlen(written[i]);
@@ -295,11 +294,11 @@ static enum tfm_status write_files(struct str *path, const char *folder, const s
                                    const struct optimizer *o, struct pool *pool, struct tfm_error *err)
 {
     TRY(dir_make(folder, err));
-    TRY(write_block(path, folder, "weights.safetensors", params, o->weights, pool, err));
-    TRY(write_block(path, folder, "ema.safetensors", params, o->average, pool, err));
-    TRY(write_block(path, folder, "moment1.safetensors", params, o->moment1, pool, err));
-    TRY(write_block(path, folder, "moment2.safetensors", params, o->moment2, pool, err));
-    TRY(path_join(path, folder, "state.json", err));
+    TRY(write_block(path, folder, CHECKPOINT_WEIGHTS, params, o->weights, pool, err));
+    TRY(write_block(path, folder, CHECKPOINT_AVERAGE, params, o->average, pool, err));
+    TRY(write_block(path, folder, CHECKPOINT_MOMENT1, params, o->moment1, pool, err));
+    TRY(write_block(path, folder, CHECKPOINT_MOMENT2, params, o->moment2, pool, err));
+    TRY(path_join(path, folder, CHECKPOINT_STATE, err));
     return state_write(state, settings, path->data, err);
 }
 
@@ -330,7 +329,7 @@ enum tfm_status checkpoint_rewrite(const struct checkpoints *c, const struct tra
 {
     struct str path = { 0 };
     enum tfm_status status =
-        str_printf(&path, err, "%s/" PREFIX "%ld/state.json", c->folder.data, state->update);
+        str_printf(&path, err, "%s/" PREFIX "%ld/" CHECKPOINT_STATE, c->folder.data, state->update);
     if (status == TFM_OK)
         status = state_write(state, settings, path.data, err);
     str_release(&path);
@@ -365,7 +364,7 @@ enum tfm_status checkpoint_read_state(const struct checkpoints *c, const char *l
                                       struct tfm_error *err)
 {
     struct str path = { 0 };
-    enum tfm_status status = str_printf(&path, err, "%s/%s/state.json", c->folder.data, link);
+    enum tfm_status status = str_printf(&path, err, "%s/%s/" CHECKPOINT_STATE, c->folder.data, link);
     if (status == TFM_OK)
         status = state_read(state, settings, path.data, err);
     str_release(&path);
@@ -384,14 +383,14 @@ static enum tfm_status read_block(struct str *path, const char *folder, const ch
 static enum tfm_status read_blocks(struct str *path, const char *folder, const struct params *params,
                                    struct optimizer *o, struct pool *pool, struct tfm_error *err)
 {
-    TRY(read_block(path, folder, "weights.safetensors", params, o->weights, pool, err));
-    TRY(read_block(path, folder, "moment1.safetensors", params, o->moment1, pool, err));
-    TRY(read_block(path, folder, "moment2.safetensors", params, o->moment2, pool, err));
+    TRY(read_block(path, folder, CHECKPOINT_WEIGHTS, params, o->weights, pool, err));
+    TRY(read_block(path, folder, CHECKPOINT_MOMENT1, params, o->moment1, pool, err));
+    TRY(read_block(path, folder, CHECKPOINT_MOMENT2, params, o->moment2, pool, err));
     if (o->average == NULL)
         return TFM_OK;
-    TRY(path_join(path, folder, "ema.safetensors", err));
+    TRY(path_join(path, folder, CHECKPOINT_AVERAGE, err));
     if (file_exists(path->data))
-        return read_block(path, folder, "ema.safetensors", params, o->average, pool, err);
+        return read_block(path, folder, CHECKPOINT_AVERAGE, params, o->average, pool, err);
     memcpy(o->average, o->weights, o->size * sizeof(real)); /* the mean begins here */
     return TFM_OK;
 }

@@ -9,6 +9,13 @@
 #include "train/optimizer.h"
 #include "train/state.h"
 
+/* The files of a checkpoint. */
+#define CHECKPOINT_STATE   "state.json"
+#define CHECKPOINT_WEIGHTS "weights.safetensors"
+#define CHECKPOINT_AVERAGE "ema.safetensors"
+#define CHECKPOINT_MOMENT1 "moment1.safetensors"
+#define CHECKPOINT_MOMENT2 "moment2.safetensors"
+
 struct checkpoints {
     struct str folder; /* MODEL/checkpoints */
     int lock;          /* held so that two trainings do not share a folder */

@@ -11,11 +11,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-
-/* Files of a checkpoint (checkpoint.c). */
-#define STATE_FILE    "state.json"
-#define RAW_FILE      "weights.safetensors"
-#define SMOOTHED_FILE "ema.safetensors"
+#include "train/checkpoint.h"
 
 static enum tfm_status holds_file(bool *holds, const char *folder, const char *name, struct tfm_error *err)
 {
@@ -47,11 +43,11 @@ enum tfm_status convert_input_open(struct convert_input *input, const char *name
     if (input->folder == NULL)
         return TFM_ENOMEM;
     TRY(holds_file(&is_model, folder, MODEL_CONFIG, err));
-    TRY(holds_file(&input->is_checkpoint, folder, STATE_FILE, err));
+    TRY(holds_file(&input->is_checkpoint, folder, CHECKPOINT_STATE, err));
     input->is_checkpoint = input->is_checkpoint && !is_model;
     if (!is_model && !input->is_checkpoint)
         return err_set(err, TFM_EFORMAT,
-                       "%s holds neither " MODEL_CONFIG " nor " STATE_FILE
+                       "%s holds neither " MODEL_CONFIG " nor " CHECKPOINT_STATE
                        ", and so is neither a model nor a checkpoint",
                        name);
     TRY(resolve(model, folder, input->is_checkpoint ? "../.." : ".",
@@ -81,20 +77,20 @@ enum tfm_status convert_input_find_weights(struct str *path, struct convert_inpu
     if (!input->is_checkpoint)
         return model_find_weights(path, input->folder, err);
     bool has_mean;
-    TRY(holds_file(&has_mean, input->folder, SMOOTHED_FILE, err));
+    TRY(holds_file(&has_mean, input->folder, CHECKPOINT_AVERAGE, err));
     if (which == CONVERT_SMOOTHED && !has_mean)
         return err_set(err, TFM_EFORMAT,
-                       "%s holds no smoothed weights (" SMOOTHED_FILE
+                       "%s holds no smoothed weights (" CHECKPOINT_AVERAGE
                        "): it was trained with --exponential-smoothing 0",
                        input->name);
     input->is_smoothed = has_mean && which != CONVERT_RAW;
-    return path_join(path, input->folder, input->is_smoothed ? SMOOTHED_FILE : RAW_FILE, err);
+    return path_join(path, input->folder, input->is_smoothed ? CHECKPOINT_AVERAGE : CHECKPOINT_WEIGHTS, err);
 }
 
 enum tfm_status convert_input_find_state(struct str *path, const struct convert_input *input,
                                          struct tfm_error *err)
 {
-    return path_join(path, input->folder, STATE_FILE, err);
+    return path_join(path, input->folder, CHECKPOINT_STATE, err);
 }
 
 /* ---- vocabularies ---- */

@@ -6,7 +6,6 @@
  */
 #include "train/corpus.h"
 
-#include <assert.h>
 #include <limits.h>
 #include <string.h>
 

@@ -33,8 +33,8 @@ struct corpus {
     long n_unequal;   /* left out: one side over max_ratio times as long as the other */
 };
 
-/* An empty corpus, of a text alone where target is NULL; pairs over max_length pieces, and those whose longer side
- * has over max_ratio times as many pieces as the other (0: any), will be left out. */
+/* An empty corpus, of a text alone where target is NULL; pairs over max_length pieces, and those whose longer
+ * side has over max_ratio times as many pieces as the other (0: any), will be left out. */
 enum tfm_status corpus_init(struct corpus *corpus, const struct spm *source, const struct spm *target,
                             int max_length, double max_ratio, struct tfm_error *err);
 void corpus_release(struct corpus *corpus);

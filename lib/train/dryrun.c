@@ -8,7 +8,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "model/model.h"
 #include "train/report.h"
 #include "train/training.h"
 
@@ -118,7 +118,7 @@ static enum tfm_status link_checkpoints(const char *from, const char *to, struct
 
 static enum tfm_status link_model(const struct dryrun *d, struct tfm_error *err)
 {
-    static const char *const files[] = { "config.json", "vocab.spm", "source.spm", "target.spm" };
+    static const char *const files[] = { MODEL_CONFIG, MODEL_VOCAB, MODEL_SOURCE_VOCAB, MODEL_TARGET_VOCAB };
     char from[4096], to[4096], last[4096];
     snprintf(from, sizeof(from), "%s/checkpoints", d->asked->model);
     snprintf(to, sizeof(to), "%s/checkpoints", d->scratch);

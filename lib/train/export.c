@@ -6,7 +6,6 @@
 #include "train/export.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/file.h"
 

@@ -12,8 +12,8 @@
 const struct guide_row *guide_take(const struct tokens *source, const struct tokens *target,
                                    const struct corpus *corpus, const int *pairs, int n, struct arena *arena);
 
-/* True where the pieces of both sides make as many words, each of which begins with a piece that begins with a space,
- * as spaces separate in the text. Where they do not, words cannot be told from pieces. */
+/* True where the pieces of both sides make as many words, each of which begins with a piece that begins with
+ * a space, as spaces separate in the text. Where they do not, words cannot be told from pieces. */
 bool guide_fits(const struct linked_pair *pair, const int *source, size_t n_source,
                 const struct spm *source_spm, const int *target, size_t n_target,
                 const struct spm *target_spm);

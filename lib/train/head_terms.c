@@ -12,7 +12,7 @@
 
 #define MAX_WEIGHT 1000
 
-const char *head_terms_kind(enum tfm_head_loss_kind kind)
+static const char *kind_name(enum tfm_head_loss_kind kind)
 {
     static const char *const names[] = { "entropy", "sparsity", "distance", "alignment-ce", "alignment-mse" };
     return names[kind];
@@ -34,7 +34,7 @@ static void name_of(char *name, size_t size, const struct tfm_head_loss *loss, c
     if (loss->head >= 0)
         snprintf(head, sizeof(head), "%d", loss->head);
     snprintf(name, size, "%s.%d.%s:%s", config_part_name(loss->part), layer_of(loss, c), head,
-             head_terms_kind(loss->kind));
+             kind_name(loss->kind));
 }
 
 static enum tfm_status check_loss(const struct tfm_head_loss *loss, const struct config *c,

@@ -33,7 +33,4 @@ void head_terms_add(struct head_terms *terms, const struct head_sum *sums);
 /* Fills in reports [n] and begins the sums anew. Names are the terms' own. */
 void head_terms_report(struct tfm_head_term *reports, struct head_terms *terms);
 
-/* "entropy", "sparsity", "distance", "alignment-ce" or "alignment-mse" */
-const char *head_terms_kind(enum tfm_head_loss_kind kind);
-
 #endif

@@ -6,9 +6,9 @@
 
 #include "train/pairs.h"
 
-/* Cuts the two texts' alignment out of a line such as "0-0 1-2": source and target word of each link, from 0, words
- * being what spaces separate. Appends it as that of pair number `pair`. What is no such link, or of a word that is
- * not there, is an error that names the file and the line. */
+/* Cuts the two texts' alignment out of a line such as "0-0 1-2": source and target word of each link, from 0,
+ * words being what spaces separate. Appends it as that of pair number `pair`. What is no such link, or of a
+ * word that is not there, is an error that names the file and the line. */
 enum tfm_status links_parse(struct links *links, size_t pair, struct span line, const struct span texts[2],
                             const char *file, uint64_t number, struct tfm_error *err);
 

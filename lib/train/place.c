@@ -178,7 +178,7 @@ void place_count_pairs(struct training *t, int n)
 static enum tfm_status outside(const struct training *t, const char *what, int found, const char *whole,
                                int n, struct tfm_error *err)
 {
-    return err_set(err, TFM_EFORMAT, "%s/checkpoint-%ld/state.json: %s %d of %s that has %d",
+    return err_set(err, TFM_EFORMAT, "%s/checkpoint-%ld/" CHECKPOINT_STATE ": %s %d of %s that has %d",
                    t->checkpoints.folder.data, t->state.update, what, found, whole, n);
 }
 

@@ -1,5 +1,5 @@
 /*
- * schedule.h: when things happen, counted in updates, epochs or target tokens.
+ * schedule.h: when things happen, counted in updates, epochs, target tokens or minutes.
  */
 #ifndef TFM_TRAIN_SCHEDULE_H
 #define TFM_TRAIN_SCHEDULE_H

@@ -26,9 +26,9 @@ bool source_is_stream(const char *path);
 
 #define SOURCE_MAX 3
 
-/* Opens the files of a corpus, at most SOURCE_MAX; parts names what each is: text that is kept is named so. Those that
- * can be read only once are read in step, a line of each in turn, since one program may write all. A command that
- * fails is an error. On failure nothing is open. */
+/* Opens the files of a corpus, at most SOURCE_MAX; parts names what each is: text that is kept is named so.
+ * Those that can be read only once are read in step, a line of each in turn, since one program may write all.
+ * A command that fails is an error. On failure nothing is open. */
 enum tfm_status source_open(struct source *sources, const char *const *paths, const char *const *parts, int n,
                             const struct spool *spool, struct tfm_error *err);
 void source_release(struct source *source);

@@ -5,6 +5,7 @@
  */
 #include "train/state.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
@@ -16,12 +17,15 @@
 
 void state_set(struct settings *settings, const char *name, const char *format, ...)
 {
+    assert(settings->n < STATE_MAX_SETTINGS);
     struct setting *setting = &settings->list[settings->n++];
     va_list args;
     va_start(args, format);
     setting->name = name;
-    vsnprintf(setting->value, sizeof(setting->value), format, args);
+    int len = vsnprintf(setting->value, sizeof(setting->value), format, args);
     va_end(args);
+    assert(len >= 0 && len < (int)sizeof(setting->value));
+    (void)len; /* what is cut off would not be compared */
 }
 
 static json_t *score_to_json(const struct score *score)

@@ -36,20 +36,21 @@ struct train_state { /* where a training stands; weights and moments apart */
     double seconds;       /* of training; the only value that differs from run to run */
 };
 
+#define STATE_MAX_SETTINGS 40
+#define STATE_MAX_VALUE    64 /* bytes of one, with its end */
+
 /* What must not change when a training goes on, as the user would say it. */
 struct setting {
     const char *name; /* "--seed" */
-    char value[48];
+    char value[STATE_MAX_VALUE];
 };
-
-#define STATE_MAX_SETTINGS 40
 
 struct settings {
     struct setting list[STATE_MAX_SETTINGS];
     int n;
 };
 
-/* Appends a setting. */
+/* Appends a setting, whose value must fit. */
 void state_set(struct settings *settings, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -34,7 +34,7 @@ const char *train_options_metric(enum metric metric)
     return metric_names[metric];
 }
 
-bool train_options_is_of_text(enum metric metric)
+bool train_options_is_of_translations(enum metric metric)
 {
     return metric == METRIC_BLEU || metric == METRIC_CHRF;
 }
@@ -132,8 +132,8 @@ static enum tfm_status check_sources(const struct tfm_corpus *c, const struct tf
                        is_text ? "a file of text, or a column of one with tabs"
                                : "two files, source and target, or one of tab-separated pairs");
     if (c->source != NULL && c->tsv != NULL)
-        return err_set(err, TFM_EINVAL, "%s is one file with tabs, or is without: found %s and %s", what, c->source,
-                       c->tsv);
+        return err_set(err, TFM_EINVAL, "%s is one file with tabs, or is without: found %s and %s", what,
+                       c->source, c->tsv);
     return TFM_OK;
 }
 
@@ -291,7 +291,7 @@ static enum tfm_status read_metrics(struct metric_list *metrics, const struct tf
             return err_set(
                 err, TFM_EINVAL,
                 "--valid-metrics is \"%s\"; it can be some of " METRIC_NAMES ", with commas between", names);
-        if (train_options_is_text(o) && train_options_is_of_text((enum metric)m))
+        if (train_options_is_text(o) && train_options_is_of_translations((enum metric)m))
             return err_set(
                 err, TFM_EINVAL,
                 "--valid-metrics names %s, which is of translations: a model of plain text makes none",
@@ -420,8 +420,7 @@ static enum tfm_status check_architecture(const struct tfm_train_options *o, str
     return TFM_EINVAL;
 }
 
-enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct metric_list *metrics,
-                                      const struct tfm_train_options *options, struct tfm_error *err)
+static void assert_choices(const struct tfm_train_options *options)
 {
     assert((unsigned)options->tie <= TFM_TIE_NONE);
     assert((unsigned)options->norm_position <= TFM_NORM_PRESET);
@@ -435,6 +434,29 @@ enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct
     assert((unsigned)options->attention_function <= TFM_ATTENTION_ADDITIVE);
     assert((unsigned)options->attention_scale <= TFM_SCALE_NONE);
     assert((unsigned)options->lr_decay <= TFM_DECAY_NONE);
+    assert((unsigned)options->gemm <= TFM_GEMM_BF16);
+    (void)options;
+}
+
+/* What a preset says where an option does not. */
+static void resolve_rates(struct tfm_train_options *o)
+{
+    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+        if (strcmp(rates[i].preset, o->preset) != 0)
+            continue;
+        if (o->mini_batch_words == 0)
+            o->mini_batch_words = rates[i].mini_batch_words;
+        if (o->learn_rate == 0)
+            o->learn_rate = rates[i].learn_rate;
+        if (o->lr_warmup.amount == 0)
+            o->lr_warmup = (struct tfm_interval){ rates[i].warmup, TFM_UPDATES };
+    }
+}
+
+enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct metric_list *metrics,
+                                      const struct tfm_train_options *options, struct tfm_error *err)
+{
+    assert_choices(options);
     *resolved = *options;
     *metrics = (struct metric_list){ 0 };
     struct config config;
@@ -456,16 +478,7 @@ enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct
                        "(--valid-sets or --valid-tsv)");
     if (has_valid(resolved))
         TRY(read_metrics(metrics, resolved, err));
-    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
-        if (strcmp(rates[i].preset, resolved->preset) != 0)
-            continue;
-        if (resolved->mini_batch_words == 0)
-            resolved->mini_batch_words = rates[i].mini_batch_words;
-        if (resolved->learn_rate == 0)
-            resolved->learn_rate = rates[i].learn_rate;
-        if (resolved->lr_warmup.amount == 0)
-            resolved->lr_warmup = (struct tfm_interval){ rates[i].warmup, TFM_UPDATES };
-    }
+    resolve_rates(resolved);
     if (resolved->source_vocab == NULL)
         resolved->source_vocab = resolved->target_vocab;
     if (resolved->target_vocab == NULL)
@@ -475,10 +488,10 @@ enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct
     return TFM_OK;
 }
 
-void train_options_config(struct config *config, const struct tfm_train_options *options)
+/* ---- the configuration ---- */
+
+static void set_sizes(struct config *config, const struct tfm_train_options *options)
 {
-    config_preset(config, options->preset);
-    int preset_layers = config->encoder_layers + config->decoder_layers;
     const struct {
         int *field, value;
     } sizes[] = {
@@ -492,6 +505,10 @@ void train_options_config(struct config *config, const struct tfm_train_options 
         if (sizes[i].value != 0)
             *sizes[i].field = sizes[i].value;
     }
+}
+
+static void set_dropouts(struct config *config, const struct tfm_train_options *options)
+{
     const struct {
         double *field;
         float value;
@@ -504,6 +521,47 @@ void train_options_config(struct config *config, const struct tfm_train_options 
         if (dropouts[i].value >= 0)
             *dropouts[i].field = dropouts[i].value;
     }
+    config->encoder_layerdrop = config->decoder_layerdrop = options->layer_drop;
+}
+
+static void set_decoder_alone(struct config *config, const struct tfm_train_options *options,
+                              int preset_layers)
+{
+    config->architecture = CONFIG_DECODER_ONLY;
+    config->task = is_language_model(options) ? CONFIG_LANGUAGE_MODEL : CONFIG_TRANSLATION;
+    config->decoder_layers = options->decoder_layers != 0 ? options->decoder_layers : preset_layers;
+    config->encoder_layers = 0;
+    config->encoder_layerdrop = 0;
+    config->decoder_cell = TFM_CELL_ATTENTION;
+}
+
+static void set_encoder_alone(struct config *config)
+{
+    config->architecture = CONFIG_ENCODER_ONLY;
+    config->decoder_layers = 0;
+    config->decoder_layerdrop = 0;
+    config->decoder_cell = TFM_CELL_ATTENTION;
+}
+
+/* Without what else makes up the Transformer's layers. */
+static void set_recurrent(struct config *config, const struct tfm_train_options *options)
+{
+    config->arch = TFM_ARCH_RNN;
+    config->rnn_cell = options->rnn_cell;
+    config->rnn_attention = options->rnn_attention;
+    config->heads = 1;
+    config->ffn_dim = config->d_model;
+    config->pre_norm = false;
+    config->decoder_cell = TFM_CELL_ATTENTION;
+    config->positions = TFM_POSITIONS_NONE;
+}
+
+void train_options_config(struct config *config, const struct tfm_train_options *options)
+{
+    config_preset(config, options->preset);
+    int preset_layers = config->encoder_layers + config->decoder_layers;
+    set_sizes(config, options);
+    set_dropouts(config, options);
     if (options->norm_position != TFM_NORM_PRESET)
         config->pre_norm = options->norm_position == TFM_NORM_PRE;
     if (options->dec_cell != TFM_CELL_PRESET)
@@ -511,7 +569,6 @@ void train_options_config(struct config *config, const struct tfm_train_options 
     config->norm = options->norm;
     config->activation = options->activation;
     config->init = options->init;
-    config->encoder_layerdrop = config->decoder_layerdrop = options->layer_drop;
     config->tie = options->tie;
     config->attention_function = options->attention_function;
     config->attention_scale = options->attention_scale;
@@ -520,28 +577,10 @@ void train_options_config(struct config *config, const struct tfm_train_options 
     config->positions = options->positions;
     if (config->positions == TFM_POSITIONS_LEARNED)
         config->max_positions = options->max_positions;
-    if (options->arch == TFM_ARCH_DECODER) {
-        config->architecture = CONFIG_DECODER_ONLY;
-        config->task = is_language_model(options) ? CONFIG_LANGUAGE_MODEL : CONFIG_TRANSLATION;
-        config->decoder_layers = options->decoder_layers != 0 ? options->decoder_layers : preset_layers;
-        config->encoder_layers = 0;
-        config->encoder_layerdrop = 0;
-        config->decoder_cell = TFM_CELL_ATTENTION;
+    switch (options->arch) {
+    case TFM_ARCH_TRANSFORMER: break;
+    case TFM_ARCH_RNN: set_recurrent(config, options); break;
+    case TFM_ARCH_DECODER: set_decoder_alone(config, options, preset_layers); break;
+    case TFM_ARCH_ENCODER: set_encoder_alone(config); break;
     }
-    if (options->arch == TFM_ARCH_ENCODER) {
-        config->architecture = CONFIG_ENCODER_ONLY;
-        config->decoder_layers = 0;
-        config->decoder_layerdrop = 0;
-        config->decoder_cell = TFM_CELL_ATTENTION;
-    }
-    if (options->arch != TFM_ARCH_RNN)
-        return;
-    config->arch = TFM_ARCH_RNN;
-    config->rnn_cell = options->rnn_cell;
-    config->rnn_attention = options->rnn_attention;
-    config->heads = 1; /* and without what else makes up the Transformer's layers */
-    config->ffn_dim = config->d_model;
-    config->pre_norm = false;
-    config->decoder_cell = TFM_CELL_ATTENTION;
-    config->positions = TFM_POSITIONS_NONE;
 }

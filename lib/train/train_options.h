@@ -21,7 +21,7 @@ struct metric_list {
 };
 
 const char *train_options_metric(enum metric metric); /* "ce", "perplexity", "accuracy", "bleu", "chrf" */
-bool train_options_is_of_text(enum metric metric);    /* of translations, rather than of probabilities */
+bool train_options_is_of_translations(enum metric metric); /* rather than of probabilities */
 
 const char *train_options_arch(const struct config *config); /* "transformer", "rnn", "decoder", "encoder" */
 

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/rng.h"
 #include "train/diverge.h"
 #include "train/export.h"
 #include "train/place.h"

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/mem.h"
 #include "base/rng.h"
 #include "num/gemm.h"
 #include "train/place.h"
@@ -46,7 +45,7 @@ static enum tfm_status check_folder(const struct training *t, struct tfm_error *
     if (!is_empty)
         return TFM_OK;
     struct str path = { 0 };
-    enum tfm_status status = path_join(&path, t->options.model, "config.json", err);
+    enum tfm_status status = path_join(&path, t->options.model, MODEL_CONFIG, err);
     if (status == TFM_OK && file_exists(path.data))
         status = err_set(
             err, TFM_EINVAL,
@@ -124,6 +123,7 @@ static enum tfm_status open_config(struct training *t, struct tfm_error *err)
     return config_check(c, "the options", err);
 }
 
+/* A list that is too long for a setting is told by its length and a fingerprint. */
 static enum tfm_status set_weights(struct training *t, struct tfm_error *err)
 {
     struct str list = { 0 };
@@ -131,6 +131,13 @@ static enum tfm_status set_weights(struct training *t, struct tfm_error *err)
     for (int i = 0; i < t->options.n_corpora && status == TFM_OK; i++) {
         double weight = t->options.corpora[i].weight;
         status = str_printf(&list, err, "%s%g", i > 0 ? "," : "", weight > 0 ? weight : 1);
+    }
+    uint64_t fingerprint = 0;
+    for (size_t i = 0; i < list.len; i++)
+        fingerprint = rng_mix(fingerprint ^ (unsigned char)list.data[i]);
+    if (status == TFM_OK && list.len >= STATE_MAX_VALUE) {
+        str_clear(&list);
+        status = str_printf(&list, err, "%d (fingerprint %016" PRIx64 ")", t->options.n_corpora, fingerprint);
     }
     if (status == TFM_OK)
         state_set(&t->settings, "--weights", "%s", list.data);

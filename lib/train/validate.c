@@ -1,9 +1,9 @@
 /*
  * validate.c: judges weights on the validation set. Cross-entropy is the mean of -log p over all target
  * tokens, without label smoothing and dropout (pairs that are empty or over --max-length are left out),
- * perplexity its exponential, accuracy the part of the tokens that no other is more probable than; a masked language
- * model is asked for the same pieces each time. BLEU and chrF compare translations of all lines, made as `tfm translate` would
- * make them, with the other side.
+ * perplexity its exponential, accuracy the part of the tokens that no other is more probable than; a masked
+ * language model is asked for the same pieces each time. BLEU and chrF compare translations of all lines,
+ * made as `tfm translate` would make them, with the other side.
  */
 #include "train/validate.h"
 
@@ -139,7 +139,7 @@ enum tfm_status validate_run(double *values, const struct validate *v, struct la
     bool of_loss = false, of_text = false;
     for (int i = 0; i < v->metrics.n; i++) {
         enum metric metric = v->metrics.list[i];
-        *(train_options_is_of_text(metric) ? &of_text : &of_loss) = true;
+        *(train_options_is_of_translations(metric) ? &of_text : &of_loss) = true;
     }
     if (of_loss)
         TRY(score_targets(values, v, lanes, how, err));

@@ -1,6 +1,6 @@
 /*
- * validate.h: the quality of a model on held-out pairs: cross-entropy a target token, and BLEU of real
- * translations.
+ * validate.h: the quality of a model on held-out pairs, or lines of plain text: cross-entropy, perplexity and
+ * accuracy of target tokens; BLEU and chrF of real translations.
  */
 #ifndef TFM_TRAIN_VALIDATE_H
 #define TFM_TRAIN_VALIDATE_H
@@ -12,8 +12,8 @@
 
 struct validate {
     struct metric_list metrics;
-    struct text_block text; /* all pairs, for BLEU */
-    struct corpus corpus;   /* those that can be scored, for cross-entropy */
+    struct text_block text; /* all pairs, for BLEU and chrF */
+    struct corpus corpus;   /* those that can be scored, for the others */
 };
 
 /* Reads the validation set, by way of a file in `folder` where it must be; without metrics there is none. */

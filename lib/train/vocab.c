@@ -1,9 +1,10 @@
 /*
- * vocab.c: where a training's vocabularies come from. Given ones, or those of the model to begin with, are copied byte
- * for byte; a training that goes on has those in its folder; else SentencePiece learns them from the corpora, both
- * sides jointly for tied embeddings. That of a masked language model has a piece for what is hidden: where a given one
- * has none, it becomes the last. SentencePiece is given plain text, about a million pairs taken from all over the corpora in
- * blocks of lines (or all pairs, where there are no more), whatever the weights.
+ * vocab.c: where a training's vocabularies come from. Given ones, or those of the model to begin with, are
+ * copied byte for byte; a training that goes on has those in its folder; else SentencePiece learns them from
+ * the corpora, both sides jointly for tied embeddings. That of a masked language model has a piece for what
+ * is hidden: where a given one has none, it becomes the last. SentencePiece is given plain text, about a
+ * million pairs taken from all over the corpora in blocks of lines (or all pairs, where there are no more),
+ * whatever the weights.
  */
 #include "train/vocab.h"
 
@@ -16,9 +17,6 @@
 #include "train/report.h"
 #include "train/train_options.h"
 
-#define SHARED_FILE  "vocab.spm"
-#define SOURCE_FILE  "source.spm"
-#define TARGET_FILE  "target.spm"
 #define SAMPLE_PAIRS 1000000 /* SentencePiece takes 2,000,000 lines */
 
 struct paths { /* in the model folder */
@@ -42,9 +40,9 @@ static void paths_release(struct paths *paths)
 
 static enum tfm_status paths_join(struct paths *paths, const char *folder, struct tfm_error *err)
 {
-    TRY(path_join(&paths->shared, folder, SHARED_FILE, err));
-    TRY(path_join(&paths->source, folder, SOURCE_FILE, err));
-    TRY(path_join(&paths->target, folder, TARGET_FILE, err));
+    TRY(path_join(&paths->shared, folder, MODEL_VOCAB, err));
+    TRY(path_join(&paths->source, folder, MODEL_SOURCE_VOCAB, err));
+    TRY(path_join(&paths->target, folder, MODEL_TARGET_VOCAB, err));
     TRY(path_join(&paths->source_text, folder, "source.txt.tmp", err));
     return path_join(&paths->target_text, folder, "target.txt.tmp", err);
 }

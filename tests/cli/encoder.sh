@@ -85,6 +85,9 @@ for command in translate score; do
     run 2 "tfm $command" "$tfm" $command -m "$dir/model" "$en" "$en"
     has "tells what it does instead" "$dir/err" 'encoder alone, which fills gaps in a text (tfm inspect predict)'
 done
+run 2 "translations to compare" "$tfm" convert --valid-sets "$en" "$en" "$dir/model" "$dir/compared"
+has "which it has none of" "$dir/err" 'encoder alone, which fills gaps in a text'
+check "and nothing is written" test ! -e "$dir/compared"
 
 # ---- stopped and gone on with ----
 

@@ -24,6 +24,8 @@ awk -F '\t' '{ print $2 "\t" $1 }' "$dir/pairs.tsv" >"$dir/swapped.tsv"
 run 0 "from a pipe, other columns" sh -c "'$tfm' shortlist -m '$m' --tsv - --tsv-fields 2,1 --first 20 --best 10 -o '$dir/two.gz' <'$dir/swapped.tsv'"
 same "give the same, too" "$dir/two.gz" "$dir/one.gz"
 is "nothing else is left in the folder" "$(find "$m" -name '*shortlist*')" "$m/shortlist.gz"
+run 0 "what the model is" "$tfm" inspect "$m"
+has "tells the size of the list" "$dir/out" "shortlist.gz  *$(($(wc -c <"$m/shortlist.gz"))) bytes"
 
 # Greedy search finds the same, as long as its pieces are listed.
 run 0 "translating with the model's own list" "$tfm" translate -m "$m" -b 1 "$dir/in"

@@ -58,6 +58,13 @@ has "count in an epoch" "$dir/err" "corpus: 1152 of 1152 pairs, "
 has "all of it is seen" "$dir/b/checkpoints/last/state.json" '"sentences": 1152'
 train 2 "other weights later" "$dir/b" --tsv "$dir/both.tsv" -t "$en" "$de" --weights 2,0.5 --after 2e
 has "are refused" "$dir/err" "began with --weights 2,0.25, and now it is 2,0.5"
+thirty=$(for i in 1 2 3 4 5 6 7 8 9 10; do printf ' --tsv %s --tsv %s --tsv %s' "$dir/both.tsv" "$dir/both.tsv" "$dir/both.tsv"; done)
+ones=$(printf '0.1,%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29)
+# shellcheck disable=SC2086
+train 0 "thirty weights" "$dir/thirty" $thirty --weights "${ones}1.5" --after 1u
+# shellcheck disable=SC2086
+train 2 "another last one" "$dir/thirty" $thirty --weights "${ones}1" --after 2u
+has "is refused" "$dir/err" "began with --weights 30 (fingerprint .*), and now it is 30 (fingerprint "
 wrong "too few weights" "found 1 weight, expected one for each corpus: 2" train -m x --tsv a --tsv b --weights 1
 for bad in 0 -- x 1,,2 1,2, 2000 "1 2"; do
     wrong "--weights=$bad" "expected numbers above 0" train -m x --tsv a --tsv b "--weights=$bad"

@@ -224,7 +224,12 @@ static void test_damage(struct optimizer *o)
     CHECK(strstr(err.message, "moment2.safetensors") != NULL, "are named: %s", err.message);
     must(file_write(path_of("checkpoint-40/state.json"), "{\"format_version\": 1}", 21, &err));
     CHECK_INT(checkpoint_read_state(&c, "last", &found, &settings, &err), TFM_EFORMAT,
+              "a state of another version");
+    state_set(&settings, "--seed", "%d", 1);
+    must(file_write(path_of("checkpoint-40/state.json"), "{\"format_version\": 2}", 21, &err));
+    CHECK_INT(checkpoint_read_state(&c, "last", &found, &settings, &err), TFM_EFORMAT,
               "a state without its fields");
+    CHECK(strstr(err.message, "\"--seed\"") != NULL, "is told: %s", err.message);
     must(file_write(path_of("checkpoint-40/state.json"), "{\"format_version\": 99}", 22, &err));
     CHECK_INT(checkpoint_read_state(&c, "last", &found, &settings, &err), TFM_EFORMAT,
               "a state from the future");

@@ -132,6 +132,9 @@ static void test_fields(void)
     json_get_int(list, "n", 1, 2, &n, "c.json", &err);
     CHECK_STR(err.message, "c.json: found a list, expected an object with a field \"n\"", "no object");
     json_decref(list);
+    json_get_int(NULL, "n", 1, 2, &n, "c.json", &err);
+    CHECK_STR(err.message, "c.json: found nothing, expected an object with a field \"n\"",
+              "nor one that is missing in its own object");
 }
 
 int main(void)

@@ -151,6 +151,14 @@ static void test_refused(const struct tfm_model *model, const struct tfm_model *
           "a prefix beside the line: %s", err.message);
     CHECK(tfm_translate_forced(t, &line, &empty, 1, &found, &err) == TFM_OK, "an empty one is none");
     tfm_translator_free(t);
+
+    struct tfm_comparison differences;
+    const struct tfm_compare_options comparison = {
+        .models = { pair, model }, .sources = &line, .references = &prefix, .n_lines = 1, .threads = 1
+    };
+    CHECK(tfm_compare(&comparison, &differences, &err) == TFM_EINVAL &&
+              strstr(err.message, "makes no translations to compare") != NULL,
+          "nor are there translations to compare: %s", err.message);
 }
 
 /* ---- a look inside ---- */
