@@ -267,6 +267,9 @@ int cmd_score(int argc, char **argv)
     if (args.n_best && (args.word_scores || args.summary || args.alignment != NULL))
         return options_wrong(&table,
                              "option --n-best goes with neither --word-scores, --alignment nor --summary");
+    if (*args.feature == '\0' || strpbrk(args.feature, " \t|=") != NULL)
+        return options_wrong(&table, "option --n-best-feature: found '%s', expected a name without spaces, | and =",
+                             args.feature);
     if (args.alignment == NULL && (args.alignment_of != 0 || args.options.alignment_layer >= 0))
         return options_wrong(&table, "option --alignment-%s is for --alignment, which is missing",
                              args.alignment_of != 0 ? "of" : "layer");
@@ -277,6 +280,8 @@ int cmd_score(int argc, char **argv)
                 args.alignment);
         args.options.alignment = args.alignment_of == 0 ? TFM_ALIGN_WORDS : TFM_ALIGN_PIECES;
     }
+    if (source != NULL && strcmp(source, "-") == 0 && strcmp(target, "-") == 0)
+        return options_wrong(&table, "found standard input for both sides, expected one of them");
     for (int i = 0; i < 2; i++) {
         const char *path = i == 0 ? source : target;
         if (path != NULL && output_is_input(args.output, path))

@@ -370,7 +370,8 @@ int cmd_translate(int argc, char **argv)
     args.style.record.format = (enum record_format)args.input_format;
     if ((status = set_sampling(&args)) != OPTIONS_GO_ON || (status = check_arguments(&work)) != OPTIONS_GO_ON)
         return status;
-    args.style.progress = !args.style.quiet && terminal_columns(stderr) > 0 && terminal_columns(stdout) == 0;
+    bool is_elsewhere = args.output != NULL || args.output_dir != NULL || terminal_columns(stdout) == 0;
+    args.style.progress = !args.style.quiet && terminal_columns(stderr) > 0 && is_elsewhere;
     args.style.window_lines = (size_t)args.style.maxi_batch * (size_t)args.options.mini_batch;
     struct tfm_error err;
     if (args.output_dir != NULL &&

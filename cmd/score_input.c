@@ -120,7 +120,7 @@ static void restore_bars(char *text)
 static enum tfm_status find_source(struct score_input *input, long id, long number, struct tfm_error *err)
 {
     if (id < input->id)
-        return cmd_error(err, TFM_EFORMAT, "%s: line %ld: the id %ld comes behind %ld; ids must rise",
+        return cmd_error(err, TFM_EFORMAT, "%s: line %ld: the id %ld comes behind %ld; ids must not fall",
                          cmd_shown_path(input->target_path), number, id, input->id);
     while (input->id < id) {
         struct tfm_line line;

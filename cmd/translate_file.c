@@ -73,8 +73,9 @@ static enum tfm_status fill_window(struct window *w, struct tfm_lines *lines, bo
                 fprintf(stderr, "%s: %s: line %ld: not valid UTF-8, read as U+FFFD here and in later lines\n",
                         job->command, cmd_shown_path(path), line.number);
         }
-        status = record_parse(&w->record[w->n], &job->style->record, line.text, cmd_shown_path(path),
-                              line.number, err);
+        const char *text = job->style->record.format == RECORD_JSONL ? line.repaired : line.text;
+        status =
+            record_parse(&w->record[w->n], &job->style->record, text, cmd_shown_path(path), line.number, err);
         if (status != TFM_OK)
             return status;
         w->text[w->n] = w->record[w->n].text;
@@ -86,6 +87,15 @@ static enum tfm_status fill_window(struct window *w, struct tfm_lines *lines, bo
         w->bytes += strlen(line.text);
     } while (w->n < w->size && w->bytes < WINDOW_BYTES && !tfm_lines_would_wait(lines));
     return TFM_OK;
+}
+
+static void note_given(const struct translation_job *job, const char *path, long number)
+{
+    if (!job->style->quiet)
+        fprintf(stderr, "%s: %s: line %ld: %s longer than --max-length, printed as it is\n", job->command,
+                cmd_shown_path(path), number,
+                tfm_model_is_language_model(job->model) ? "the beginning of a text is"
+                                                        : "what is forced on it is");
 }
 
 static void note_result(const struct translation_job *job, const char *path, long number,
@@ -128,19 +138,19 @@ static enum tfm_status translate_window(struct translation_job *job, const struc
         return status;
     show_progress(job, path, 0, true); /* notes get lines of their own */
     for (size_t i = 0; i < w->n; i++) {
-        if (result[i].n_hypotheses == 0)
-            return cmd_error(err, TFM_EFORMAT, "%s: line %ld: %s longer than --max-length",
-                             cmd_shown_path(path), w->number[i],
-                             tfm_model_is_language_model(job->model) ? "the beginning of a text is"
-                                                                     : "what is forced on it is");
-        int n_shown = job->style->print.n_best ? result[i].n_hypotheses : 1;
+        struct tfm_hypothesis given = { .text = w->prefix[i] != NULL ? w->prefix[i] : w->text[i] };
+        struct tfm_translation t = result[i];
+        if (t.n_hypotheses == 0) { /* what it has to begin with is all that there is room for */
+            t = (struct tfm_translation){ .hypotheses = &given, .n_hypotheses = 1, .n_parts = 1 };
+            note_given(job, path, w->number[i]);
+        }
+        int n_shown = job->style->print.n_best ? t.n_hypotheses : 1;
         if (job->style->record.format == RECORD_PLAIN)
-            print_translation(out->file, &job->style->print, job->model, job->n_lines - job->first_line,
-                              &result[i]);
+            print_translation(out->file, &job->style->print, job->model, job->n_lines - job->first_line, &t);
         for (int h = 0; h < n_shown && job->style->record.format != RECORD_PLAIN; h++)
-            record_print(out->file, &job->style->record, &w->record[i], result[i].hypotheses[h].text);
+            record_print(out->file, &job->style->record, &w->record[i], t.hypotheses[h].text);
         job->n_lines++;
-        note_result(job, path, w->number[i], &result[i]);
+        note_result(job, path, w->number[i], &t);
     }
     show_progress(job, path, w->number[w->n - 1], w->is_last);
     return output_flush(out, err);

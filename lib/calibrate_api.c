@@ -60,6 +60,11 @@ static enum tfm_status calibrate(struct tfm_calibration *c, struct extents *exte
             extents->list[extents->n++].scales = place->linear->scales;
     }
     TRY(measure(extents, o, err));
+    double rows = 0;
+    for (int e = 0; e < extents->n; e++)
+        rows += extents->list[e].rows;
+    if (rows == 0)
+        return err_set(err, TFM_EFORMAT, "%s cannot be calibrated on lines without text", model->folder);
     for (int i = 0; i < c->n; i++) {
         const struct linear *l = model->matrices.places[i].linear;
         for (int e = 0; e < extents->n && l != NULL; e++)

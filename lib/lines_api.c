@@ -10,7 +10,7 @@
 
 struct tfm_lines {
     struct line_reader *reader;
-    struct str text;
+    struct str text, repaired;
 };
 
 enum tfm_status tfm_lines_open(struct tfm_lines **lines, const char *path, struct tfm_error *err)
@@ -34,6 +34,7 @@ void tfm_lines_free(struct tfm_lines *lines)
         return;
     line_free(lines->reader);
     str_release(&lines->text);
+    str_release(&lines->repaired);
     mem_free(lines);
 }
 
@@ -50,7 +51,12 @@ enum tfm_status tfm_lines_next(struct tfm_lines *lines, struct tfm_line *line, b
         if (text->data[i] == '\0')
             text->data[i] = ' ';
     }
-    line->text = text->data;
+    line->text = line->repaired = text->data;
+    if (!line->is_utf8) {
+        str_clear(&lines->repaired);
+        TRY(utf8_repair(&lines->repaired, text->data, text->len, err));
+        line->repaired = lines->repaired.data;
+    }
     return TFM_OK;
 }
 

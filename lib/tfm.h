@@ -286,6 +286,7 @@ struct tfm_line {
     const char *text; /* without its line end (\n or \r\n); NUL bytes are spaces. Valid until the next call */
     long number;      /* from 1 */
     bool is_utf8;     /* false: malformed somewhere; tfm_translate reads U+FFFD there */
+    const char *repaired; /* text with U+FFFD there, valid as long; where text is well-formed, text itself */
 };
 
 TFM_API enum tfm_status tfm_lines_open(struct tfm_lines **lines, const char *path, struct tfm_error *err);

@@ -94,6 +94,8 @@ agree "man/tfm-train.1 names all options that a training must go on with" "$dir/
 sed -n '/^\.SH COMMANDS/,/^\.SH OPTIONS/s/^\.B \([a-z]*\)$/\1/p' man/tfm.1 >"$dir/man"
 agree "man/tfm.1 lists the commands of tfm -h" "$dir/man" "$dir/table"
 
+check "no page holds what should have been filled in" sh -c '! grep -n "@[A-Z]*@" man/*'
+
 version=$("$tfm" --version)
 for page in man/*.[1-8]; do
     has "$page is of this version" "$page" "^\\.TH [^ ]* [0-9] [0-9-]* \"$version\""

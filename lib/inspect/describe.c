@@ -213,13 +213,28 @@ static void text_training(FILE *out, const json_t *training)
     putc('\n', out);
 }
 
+/* Matrices in int8 whose inputs have a scale known beforehand, as tfm_calibrate finds it. */
+static int count_calibrated(const struct tfm_model *model)
+{
+    int n = 0;
+    for (int i = 0; i < model->params.n; i++) {
+        const struct matrix_place *place = &model->matrices.places[i];
+        n += place->linear != NULL && place->row == 0 && place->linear->in_scale > 0;
+    }
+    return n;
+}
+
 static void text_sizes(FILE *out, const struct summary *s)
 {
     fprintf(out, "\nSize\n");
     fprintf(out, "  parameters          encoder layers %zu, decoder layers %zu, the rest %zu\n", s->encoder,
             s->decoder, s->parameters - s->encoder - s->decoder);
-    fprintf(out, "  in memory           %.1f MiB, matrices as %s\n", (double)s->memory / (1 << 20),
+    int n_calibrated = count_calibrated(s->model);
+    fprintf(out, "  in memory           %.1f MiB, matrices as %s", (double)s->memory / (1 << 20),
             s->model->precision == TFM_PRECISION_INT8 ? "I8" : "F32");
+    if (n_calibrated > 0)
+        fprintf(out, ", %d of them calibrated", n_calibrated);
+    putc('\n', out);
     long long sum = 0;
     for (size_t i = 0; i < N_FILES; i++)
         sum += s->file_sizes[i] > 0 ? s->file_sizes[i] : 0;
@@ -322,10 +337,10 @@ static enum tfm_status json_model(FILE *out, const struct summary *s, struct tfm
                                      spm_size(model->target), "shared", model->source == model->target);
     json_t *parameters = json_pack("{s:I, s:I, s:I}", "total", (json_int_t)s->parameters, "encoder_layers",
                                    (json_int_t)s->encoder, "decoder_layers", (json_int_t)s->decoder);
-    json_t *root = json_pack("{s:o, s:O, s:o, s:o, s:I, s:o, s:o}", "folder", out_string(model->folder),
+    json_t *root = json_pack("{s:o, s:O, s:o, s:o, s:I, s:i, s:o, s:o}", "folder", out_string(model->folder),
                              "config", s->config, "vocabularies", vocabularies, "parameters", parameters,
-                             "memory_bytes", (json_int_t)s->memory, "files", json_files(s), "tensors",
-                             json_tensors(s));
+                             "memory_bytes", (json_int_t)s->memory, "calibrated_matrices",
+                             count_calibrated(model), "files", json_files(s), "tensors", json_tensors(s));
     if (root == NULL)
         return err_set(err, TFM_ENOMEM, "no memory to describe %s", model->folder);
     json_dumpf(root, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));

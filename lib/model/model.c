@@ -95,7 +95,7 @@ static enum tfm_status pack_weights(struct tfm_model *model, const struct loaded
     if (model->gemm == TFM_GEMM_BLAS && loaded_is_int8(loaded))
         return err_set(err, TFM_EINVAL,
                        "%s: BLAS multiplies reals, and the weights are whole numbers of 8 bits: open "
-                       "the model as fp32",
+                       "the model as fp32 (--precision fp32)",
                        model->folder);
     if (model->gemm == TFM_GEMM_BLAS)
         TRY(gemm_open(1, err));

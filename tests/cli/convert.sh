@@ -160,8 +160,13 @@ END
 "$tfm" translate -m "$dir/calibrated" "$dir/own.en" >"$dir/calibrated.de"
 "$tfm" translate -m "$dir/calibrated" --cpu ref --mini-batch 1 "$dir/own.en" | cmp -s - "$dir/calibrated.de"
 result $? "the same text by the reference kernels, line by line"
+"$tfm" inspect "$dir/calibrated" >"$dir/about"
 run 0 "calibrated on standard input, in its own place" convert -f --precision int8 --calibrate - "$dir/calibrated" \
     "$dir/calibrated" <"$dir/own.en"
+has "it says that it is calibrated" "$dir/about" 'matrices as I8, [1-9][0-9]* of them calibrated$'
+printf '\n \n' >"$dir/blank"
+run 1 "calibrated on blank lines" convert --precision int8 --calibrate "$dir/blank" models/en-de "$dir/no"
+has "calibrated on blank lines: why" "$dir/err" 'cannot be calibrated on lines without text'
 wrong "calibrated without int8" "option --calibrate is for --precision int8, which is missing" \
     convert --precision fp32 --calibrate "$dir/own.en" models/en-de "$dir/no"
 wrong "calibrated mean" "option --calibrate goes with one model IN" \

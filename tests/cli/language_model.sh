@@ -72,8 +72,10 @@ has "gets the whole text" "$dir/out" '^{"text": "eine Frau hat .*\.", "id": 7}$'
 echo >"$dir/blank"
 run 0 "a length that ends it" tell --max-length 4 --min-length 1000 -v "$dir/blank"
 has "is told by its option" "$dir/err" 'line 1: ended by the length limit (--max-length)'
-run 1 "a beginning longer than that" tell --max-length 2 "$dir/lines"
-has "is told with its line" "$dir/err" 'line 1: the beginning of a text is longer than --max-length'
+printf 'eine\neine Frau hat das blaue Haus und\nder\n' >"$dir/longer"
+run 0 "a beginning longer than that" tell --max-length 2 "$dir/longer"
+has "is told with its line" "$dir/err" 'line 2: the beginning of a text is longer than --max-length, printed as it is'
+is "comes out as it is, between the others" "$(sed -n 2p "$dir/out")-$(wc -l <"$dir/out")" "eine Frau hat das blaue Haus und-3"
 run 0 "or cropped" tell --max-length 2 --max-length-crop "$dir/lines"
 
 # ---- drawing ----

@@ -53,6 +53,11 @@ check "a list: the feature is the score" awk '{
     END { if (same < NR * 0.8) exit 1 }' "$dir/out"
 score --n-best --n-best-feature B "$dir/en" "$dir/out" >"$dir/twice"
 has "a list scored twice: two features" "$dir/twice" ' ||| F0= [-0-9.]* Score= [-0-9.]* B= [-0-9.]* ||| [-0-9.]*$'
+wrong "both sides from standard input" "found standard input for both sides" score -m "$model" - -
+for name in '' 'B C' 'a|||b' 'B='; do
+    wrong "a feature named '$name'" "option --n-best-feature: found '$name', expected a name" \
+        score -m "$model" --n-best --n-best-feature "$name" "$dir/en" "$dir/out"
+done
 printf '1 ||| der &#124;&#124;&#124; Hund ||| a= 1\n' >"$dir/odd"
 score --n-best "$dir/en" "$dir/odd" >"$dir/out"
 has "a list without scores, one that skips lines" "$dir/out" '^1 ||| der &#124;&#124;&#124; Hund ||| a= 1 Score= -[0-9.]*$'

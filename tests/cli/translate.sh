@@ -319,4 +319,23 @@ has "bars in JSON are as they are" "$("$tfm" translate -m "$dir/bars" --format j
 printf 'Price | total ||| net\n' | translate --n-best --word-scores >"$dir/out"
 is "bars in the source: five fields a record" "$(awk -F ' \\|\\|\\| ' '{ print NF }' "$dir/out" | sort -u)" 5
 
+# ---- on a terminal ----
+
+# screen COMMAND: what a terminal is sent, where translate is `translate` in the command
+screen() {
+    script -qec "$tfm translate -m models/en-de -b 1 --mini-batch 1 --maxi-batch 1 $1" /dev/null </dev/null | tr -d '\r'
+}
+
+if command -v script >/dev/null; then
+    printf 'One.\nTwo.\nThree.\n' >"$dir/three"
+    for to in "-o $dir/out" "--output-dir $dir/outs" ">$dir/out"; do
+        screen "$to $dir/three" >"$dir/screen"
+        has "a line shows how far a file is: $to" "$dir/screen" "$dir/three: 2 lines, [0-9.]* a second"
+    done
+    screen "$dir/three" >"$dir/screen"
+    is "none where translations go to the terminal" "$(wc -l <"$dir/screen")-$(grep -c 'a second' "$dir/screen")" 3-0
+else
+    skip "a line shows how far a file is" "no script"
+fi
+
 finish

@@ -53,9 +53,12 @@ is "a line begins with its prefix" "$(awk 'NR % 2' "$dir/out" | grep -c '^mein F
 awk 'NR % 2 == 0' "$dir/out" >"$dir/free"
 awk 'NR % 2 == 0' "$dir/beam" >"$dir/expected"
 same "a line without a prefix is translated freely" "$dir/free" "$dir/expected"
-printf 'the dog\tder Hund der Hund der Hund\n' >"$dir/long"
-run 1 "a prefix that is too long" translate --force-decode --max-length 4 "$dir/long"
+printf 'the dog\tder Hund der Hund der Hund\nthe cat\n' >"$dir/long"
+run 0 "a prefix that is too long" translate --force-decode --max-length 4 "$dir/long"
 has "a prefix that is too long is named" "$dir/err" "$dir/long: line 1: what is forced on it is longer"
+is "a prefix that is too long is printed as it is" "$(sed -n 1p "$dir/out")-$(wc -l <"$dir/out")" "der Hund der Hund der Hund-2"
+run 0 "a prefix that is too long, in a list" translate --force-decode --max-length 4 --n-best -b 2 --word-scores "$dir/long"
+is "a list: one line of it" "$(grep -c '^0 ||| der Hund der Hund der Hund ||| WordScores= ||| F0= 0.000000 ||| 0.000000$' "$dir/out")" 1
 
 # ---- repetitions and lengths ----
 

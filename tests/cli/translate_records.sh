@@ -68,9 +68,6 @@ for bad in '{"text": "a"' '{"text": 1}' '{"other": "a"}' '["text"]' 'text' '{"te
     run 1 "malformed: $bad" translate --input-format jsonl "$dir/bad"
     has "malformed: the line is named" "$dir/err" "$dir/bad: line 2[:,]"
 done
-printf '{"text": "a\377"}\n' >"$dir/bad"
-run 1 "malformed UTF-8 in JSON" translate --quiet --input-format jsonl "$dir/bad"
-has "malformed UTF-8 in JSON: the line is named" "$dir/err" "$dir/bad: line 1, column [0-9]*: not valid JSON"
 
 wrong "a field of plain text" "option --field needs --input-format" translate --field 2
 wrong "a name for a column" "found 'x', expected the number of a column" translate --input-format tsv --field x
@@ -103,5 +100,11 @@ run 1 "a compressed file that may not grow" sh -c "ulimit -f 1; '$tfm' translate
     -o '$dir/limited.gz' '$dir/toy/en'"
 has "a compressed file that may not grow: the message" "$dir/err" "cannot write $dir/limited.gz"
 is "no part of it stays" "$(find "$dir" -name 'limited*')" ""
+
+printf '{"text": "the \377 dog", "id": "\303"}\n{"text": "the dog"}\n' >"$dir/malformed"
+run 0 "objects in malformed UTF-8" translate --input-format jsonl "$dir/malformed"
+is "one note" "$(cat "$dir/err")" "tfm translate: $dir/malformed: line 1: not valid UTF-8, read as U+FFFD here and in later lines"
+is "and an object for each" "$(grep -c '^{"text": ".*}$' "$dir/out")" 2
+has "other fields are repaired, too" "$dir/out" "\"id\": \"$(printf '\357\277\275')\""
 
 finish
