@@ -134,6 +134,7 @@ static int compare_ints(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* In ascending order. */
 static enum tfm_status list_updates(struct ints *updates, const char *folder, struct tfm_error *err)
 {
     DIR *dir = opendir(folder);
@@ -147,6 +148,8 @@ static enum tfm_status list_updates(struct ints *updates, const char *folder, st
             status = ints_add(updates, &update, 1, err);
     }
     closedir(dir);
+    if (updates->n > 0)
+        qsort(updates->data, updates->n, sizeof(*updates->data), compare_ints);
     return status;
 }
 
@@ -161,7 +164,6 @@ static enum tfm_status find_newest(struct kept *kept, const struct checkpoints *
         return TFM_OK;
     enum tfm_status status = list_updates(&updates, c->folder.data, err);
     if (status == TFM_OK) {
-        qsort(updates.data, updates.n, sizeof(*updates.data), compare_ints);
         size_t up_to = 0;
         while (up_to < updates.n && updates.data[up_to] <= kept->newest)
             up_to++;
@@ -186,20 +188,41 @@ enum tfm_status checkpoint_prune(const struct checkpoints *c, int n_newest, stru
 
 /* ---- the folder ---- */
 
-/* A copy that followed links has folders where the names should be. Without its name `last` a training would
- * begin again, and write over the model. */
-static enum tfm_status check_links(const struct checkpoints *c, struct tfm_error *err)
+/* A copy that follows links has folders where the names should be, and one that leaves links out has nothing.
+ * Without its name `last` a training would begin again, and write over the model. */
+static enum tfm_status check_last(const char *last, const char *folder, struct tfm_error *err)
 {
-    struct str path = { 0 };
+    struct ints updates = { 0 };
     char target[64];
-    enum tfm_status status = path_join(&path, c->folder.data, "last", err);
-    if (status == TFM_OK && readlink(path.data, target, sizeof(target)) < 0 && errno == EINVAL)
+    if (readlink(last, target, sizeof(target)) >= 0)
+        return TFM_OK;
+    bool is_link = errno != EINVAL;
+    enum tfm_status status = list_updates(&updates, folder, err);
+    int newest = status == TFM_OK && updates.n > 0 ? updates.data[updates.n - 1] : -1;
+    if (!is_link)
         status = err_set(
             err, TFM_EFORMAT,
             "%s should be a symbolic link and is none, as in a copy made by a program that follows "
             "links: copy again with one that keeps them (cp -a, rsync -a), or replace it by a link to "
             "the checkpoint-N of the highest number",
-            path.data);
+            last);
+    else if (newest >= 0)
+        status = err_set(
+            err, TFM_EFORMAT,
+            "%s, the link that names the checkpoint to go on from, is missing, as in a copy made by a program "
+            "that leaves links out: copy again with one that keeps them (cp -a, rsync -a), or make it with "
+            "ln -s " PREFIX "%d %s; or name another --model",
+            last, newest, last);
+    ints_release(&updates);
+    return status;
+}
+
+static enum tfm_status check_links(const struct checkpoints *c, struct tfm_error *err)
+{
+    struct str path = { 0 };
+    enum tfm_status status = path_join(&path, c->folder.data, "last", err);
+    if (status == TFM_OK)
+        status = check_last(path.data, c->folder.data, err);
     str_release(&path);
     return status;
 }
@@ -262,19 +285,6 @@ bool checkpoint_exists(const struct checkpoints *c, const char *link)
 {
     char name[64];
     return read_link(c, link, name, sizeof(name));
-}
-
-enum tfm_status checkpoint_is_empty(const struct checkpoints *c, bool *is_empty, struct tfm_error *err)
-{
-    DIR *dir = opendir(c->folder.data);
-    if (dir == NULL)
-        return err_io(err, "cannot read the folder %s", c->folder.data);
-    *is_empty = true;
-    struct dirent *entry;
-    while (*is_empty && (entry = readdir(dir)) != NULL)
-        *is_empty = strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0;
-    closedir(dir);
-    return TFM_OK;
 }
 
 /* ---- writing ---- */

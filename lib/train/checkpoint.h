@@ -21,16 +21,14 @@ struct checkpoints {
     int lock;          /* held so that two trainings do not share a folder */
 };
 
-/* Makes the folder, locks it and removes what a killed training left half-written. */
+/* Makes the folder, locks it and removes what a killed training left half-written. Checkpoints without the name
+ * `last` among them are an error. */
 enum tfm_status checkpoint_init(struct checkpoints *checkpoints, const char *model, struct tfm_error *err);
 /* Only the lock, where there is a folder: nothing is made or removed. */
 enum tfm_status checkpoint_lock(struct checkpoints *checkpoints, const char *model, struct tfm_error *err);
 void checkpoint_release(struct checkpoints *checkpoints);
 
 bool checkpoint_exists(const struct checkpoints *checkpoints, const char *link);
-/* True when there is no checkpoint, named or not. */
-enum tfm_status checkpoint_is_empty(const struct checkpoints *checkpoints, bool *is_empty,
-                                    struct tfm_error *err);
 
 /* Writes checkpoint-N, still without a name. */
 enum tfm_status checkpoint_write(const struct checkpoints *checkpoints, const struct train_state *state,

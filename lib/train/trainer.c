@@ -231,8 +231,6 @@ static enum tfm_status save(struct trainer *r, const bool *is_best, struct tfm_e
     struct training *t = r->t;
     struct train_state *s = &t->state;
     bool is_rewrite = t->saved_update == s->update;
-    /* At the first save others can only be of an earlier start, which was killed before one counted. */
-    int n_kept = t->saved_update < 0 ? 1 : t->options.keep_last;
     r->save_is_due = false;
     breakdown_to(t->breakdown, PROFILE_SAVE);
     if (r->is_saved)
@@ -251,7 +249,7 @@ static enum tfm_status save(struct trainer *r, const bool *is_best, struct tfm_e
         TRY(checkpoint_link(&t->checkpoints, "last", s->update, err));
     t->saved_update = s->update;
     r->is_saved = true;
-    TRY(checkpoint_prune(&t->checkpoints, n_kept, err));
+    TRY(checkpoint_prune(&t->checkpoints, t->options.keep_last, err));
     report_saved(r);
     return TFM_OK;
 }

@@ -36,14 +36,9 @@ const real *training_judged(const struct training *t)
 
 /* ---- the folder ---- */
 
-/* A finished model that nobody can go on with must not be overwritten. (A training that was killed early
- * leaves a checkpoint without a name; it begins again.) */
+/* A finished model that nobody can go on with must not be overwritten. */
 static enum tfm_status check_folder(const struct training *t, struct tfm_error *err)
 {
-    bool is_empty;
-    TRY(checkpoint_is_empty(&t->checkpoints, &is_empty, err));
-    if (!is_empty)
-        return TFM_OK;
     struct str path = { 0 };
     enum tfm_status status = path_join(&path, t->options.model, MODEL_CONFIG, err);
     if (status == TFM_OK && file_exists(path.data))

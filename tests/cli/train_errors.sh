@@ -154,6 +154,18 @@ train 1 "a copy whose links are folders" "$dir/followed" -t "$en" "$de" --after 
 has "is told, with a way out" "$dir/err" "checkpoints/last should be a symbolic link"
 same "the model is as it was" "$dir/m6/weights.safetensors.gz" "$dir/followed/weights.safetensors.gz"
 
+cp -R "$dir/m6" "$dir/unlinked" && rm "$dir/unlinked/checkpoints/last"
+(cd "$dir/unlinked" && find . | sort && find . -type f -exec cksum {} + | sort) >"$dir/before"
+train 1 "a copy without its last link" "$dir/unlinked" -t "$en" "$de" --after 5u
+has "is told, with a way out" "$dir/err" "checkpoints/last, the link .*is missing.*ln -s checkpoint-3 "
+train 1 "a copy without its last link, in a dry run" "$dir/unlinked" -t "$en" "$de" --after 5u --dry-run
+has "the same" "$dir/err" "$dir/unlinked/checkpoints/last, the link .*is missing.*ln -s checkpoint-3 $dir/unlinked"
+(cd "$dir/unlinked" && find . | sort && find . -type f -exec cksum {} + | sort) >"$dir/after"
+same "and it stays as it was" "$dir/before" "$dir/after"
+rm -f "$dir/unlinked/config.json"
+train 1 "a copy without links and model" "$dir/unlinked" -t "$en" "$de" --after 5u
+check "keeps its checkpoint" test -e "$dir/unlinked/checkpoints/checkpoint-3/state.json"
+
 # ---- divergence ----
 
 cp -R "$dir/m6" "$dir/d1"
