@@ -227,6 +227,43 @@ static enum tfm_status check_links(const struct checkpoints *c, struct tfm_error
     return status;
 }
 
+/* What a start makes in the model's folder before it trains; that folder itself is the last. */
+static const char *const start_names[] = { "checkpoints", MODEL_VOCAB, MODEL_SOURCE_VOCAB, MODEL_TARGET_VOCAB, "" };
+#define N_START_NAMES (int)(sizeof(start_names) / sizeof(start_names[0]))
+
+static enum tfm_status note_missing(struct checkpoints *c, const char *model, struct tfm_error *err)
+{
+    struct str path = { 0 };
+    enum tfm_status status = TFM_OK;
+    for (int i = 0; i < N_START_NAMES && status == TFM_OK; i++) {
+        status = path_join(&path, model, start_names[i], err);
+        if (status == TFM_OK && !file_exists(path.data))
+            c->made |= 1u << i;
+    }
+    str_release(&path);
+    return status;
+}
+
+void checkpoint_abandon(const struct checkpoints *c, const char *model)
+{
+    struct ints updates = { 0 };
+    struct str path = { 0 };
+    struct tfm_error ignored; /* a failure came before, or the program was stopped */
+    enum tfm_status status = list_updates(&updates, c->folder.data, &ignored);
+    bool is_needed = status != TFM_OK || updates.n > 0;
+    for (int i = 0; i < N_START_NAMES && !is_needed && status == TFM_OK; i++) {
+        status = path_join(&path, model, start_names[i], &ignored);
+        if (status != TFM_OK || !(c->made & 1u << i))
+            continue;
+        if (i == 0)
+            dir_remove(path.data, &ignored);
+        else if (unlink(path.data) != 0)
+            rmdir(path.data); /* stays where it holds anything */
+    }
+    ints_release(&updates);
+    str_release(&path);
+}
+
 static enum tfm_status take_lock(struct checkpoints *c, const char *model, struct tfm_error *err)
 {
     c->lock = open(c->folder.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -246,7 +283,7 @@ static enum tfm_status take_lock(struct checkpoints *c, const char *model, struc
 enum tfm_status checkpoint_lock(struct checkpoints *c, const char *model, struct tfm_error *err)
 {
     *c = (struct checkpoints){ .lock = -1 };
-    enum tfm_status status = path_join(&c->folder, model, "checkpoints", err);
+    enum tfm_status status = path_join(&c->folder, model, start_names[0], err);
     if (status == TFM_OK && file_exists(c->folder.data))
         status = take_lock(c, model, err);
     if (status != TFM_OK)
@@ -257,7 +294,11 @@ enum tfm_status checkpoint_lock(struct checkpoints *c, const char *model, struct
 enum tfm_status checkpoint_init(struct checkpoints *c, const char *model, struct tfm_error *err)
 {
     *c = (struct checkpoints){ .lock = -1 };
-    enum tfm_status status = path_join(&c->folder, model, "checkpoints", err);
+    enum tfm_status status = path_join(&c->folder, model, start_names[0], err);
+    if (status == TFM_OK)
+        status = note_missing(c, model, err);
+    if (status == TFM_OK)
+        status = dir_make(model, err);
     if (status == TFM_OK)
         status = dir_make(c->folder.data, err);
     if (status == TFM_OK)

@@ -19,14 +19,18 @@
 struct checkpoints {
     struct str folder; /* MODEL/checkpoints */
     int lock;          /* held so that two trainings do not share a folder */
+    unsigned made;     /* what was not there before: a bit for each of what a start makes */
 };
 
-/* Makes the folder, locks it and removes what a killed training left half-written. Checkpoints without the name
+/* Makes both folders, locks it and removes what a killed training left half-written. Checkpoints without the name
  * `last` among them are an error. */
 enum tfm_status checkpoint_init(struct checkpoints *checkpoints, const char *model, struct tfm_error *err);
 /* Only the lock, where there is a folder: nothing is made or removed. */
 enum tfm_status checkpoint_lock(struct checkpoints *checkpoints, const char *model, struct tfm_error *err);
 void checkpoint_release(struct checkpoints *checkpoints);
+
+/* Removes what a start has made, folders and vocabularies, where it has come to no checkpoint. */
+void checkpoint_abandon(const struct checkpoints *checkpoints, const char *model);
 
 bool checkpoint_exists(const struct checkpoints *checkpoints, const char *link);
 

@@ -53,7 +53,6 @@ static enum tfm_status check_folder(const struct training *t, struct tfm_error *
 
 static enum tfm_status open_folder(struct training *t, struct tfm_error *err)
 {
-    TRY(dir_make(t->options.model, err));
     TRY(checkpoint_init(&t->checkpoints, t->options.model, err));
     t->has_resumed = checkpoint_exists(&t->checkpoints, "last");
     if (t->has_resumed)
@@ -203,7 +202,6 @@ static enum tfm_status begin(struct training *t, struct tfm_error *err)
     int n_lanes = t->options.threads < MAX_LANES ? t->options.threads : MAX_LANES;
     t->state = (struct train_state){ .epoch = 1, .n_lanes = n_lanes };
     head_terms_bind(t->head_losses, &t->state.terms, &t->options, &t->config);
-    t->saved_update = -1;
     return place_begin(t, err);
 }
 
@@ -322,6 +320,7 @@ enum tfm_status training_init(struct training *t, const struct tfm_train_options
 {
     enum cpu_tier tier;
     t->checkpoints.lock = -1;
+    t->saved_update = -1;
     t->started = training_clock();
     TRY(train_options_resolve(&t->options, &t->metrics, options, err));
     TRY(cpu_current(&tier, err));
@@ -352,6 +351,8 @@ void training_release(struct training *t)
     corpus_release(&t->sampled);
     windows_release(&t->windows);
     vocab_release(&t->vocab);
+    if (t->checkpoints.lock >= 0 && t->saved_update < 0)
+        checkpoint_abandon(&t->checkpoints, t->options.model);
     checkpoint_release(&t->checkpoints);
     breakdown_free(t->breakdown);
     pool_free(t->pool);

@@ -21,9 +21,9 @@ train() {
     run "$train_status" "$train_name" "$tfm" train -m "$train_folder" $mini "$@"
 }
 
-# untrained NAME FOLDER: no update was made
+# untrained NAME FOLDER: no update was made, and the new folder is gone
 untrained() {
-    check "$1: nothing was trained" test ! -e "$2/checkpoints/last" -a ! -e "$2/config.json"
+    check "$1: nothing was trained" test ! -e "$2"
 }
 
 # ---- the corpus ----
@@ -106,7 +106,7 @@ train 2 "another one later" "$dir/v3" -t "$en" "$de" -v "$dir/v1/source.spm" "$d
 has "is refused" "$dir/err" "began with another vocabulary"
 train 1 "no vocabulary at all" "$dir/v4" -t "$en" "$de" -v "$en" "$en"
 has "is told by name" "$dir/err" "toy/en"
-check "and not copied" test ! -e "$dir/v4/vocab.spm"
+untrained "it" "$dir/v4"
 
 mkdir "$dir/v5" "$dir/v5/mine.tmp" && cp "$dir/v3/vocab.spm" "$dir/v5"
 : >"$dir/v5/weights.safetensors.gz.tmp-1-2"
@@ -139,6 +139,13 @@ check "and nothing else" test -e "$dir/c1/notes.tmp-old"
 rm -rf "$dir/c1/checkpoints"
 train 2 "a model without checkpoints" "$dir/c1" -t "$en" "$de"
 has "is not overwritten" "$dir/err" "holds a model but no checkpoints"
+check "nor changed" test ! -e "$dir/c1/checkpoints"
+mkdir "$dir/c0" && cp "$dir/m6/vocab.spm" "$dir/c0" && : >"$dir/c0/notes"
+train 1 "a start that fails in a folder with other files" "$dir/c0" --tsv "$dir/no_tab.tsv"
+is "leaves them alone" "$(ls -A "$dir/c0")" "$(printf 'notes\nvocab.spm')"
+train 1 "one that fails behind its vocabularies" "$dir/c0" -t "$en" "$de" --tied-embeddings target --valid-sets "$en" \
+    "$dir/short"
+is "takes them away again" "$(ls -A "$dir/c0")" "notes"
 
 cp -R "$dir/m6" "$dir/c2"
 printf 'x' >>"$dir/c2/checkpoints/last/moment1.safetensors"
@@ -178,7 +185,7 @@ done
 same "nor the model" "$dir/m6/weights.safetensors.gz" "$dir/d1/weights.safetensors.gz"
 train 1 "the same from the start" "$dir/d2" -t "$en" "$de" --learn-rate 1e6 --after 50u --save-freq 1
 has "says that nothing was saved" "$dir/err" "diverged.*nothing was saved yet"
-check "and that is so" test ! -e "$dir/d2/config.json" -a ! -e "$dir/d2/checkpoints/last"
+untrained "that is so" "$dir/d2"
 train 1 "without clipping" "$dir/d3" -t "$en" "$de" --learn-rate 1e9 --clip-norm 0 --after 50u
 has "the same" "$dir/err" "diverged"
 
