@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/limit.h"
 #include "base/mem.h"
 #include "num/gemm.h"
 
@@ -293,9 +294,12 @@ enum tfm_status tfm_model_open_with(struct tfm_model **model, const char *folder
 {
     assert(folder != NULL);
     *model = NULL;
-    if (options->max_positions < 0 || options->max_positions > CONFIG_MAX_DIM)
-        return err_set(err, TFM_EINVAL, "the number of positions is %d; it can be from 1 to %d, or 0",
-                       options->max_positions, CONFIG_MAX_DIM);
+    const struct limit limits[] = {
+        { "precision", (int)options->precision, 0, TFM_PRECISION_INT8 },
+        { "gemm", (int)options->gemm, 0, TFM_GEMM_BF16 },
+        { "max_positions", options->max_positions, 0, CONFIG_MAX_DIM },
+    };
+    TRY(LIMIT_CHECK(limits, err));
     if (options->precision == TFM_PRECISION_FP16)
         return err_set(err, TFM_EINVAL,
                        "weights in fp16 are for the disk only; a model is opened as fp32 or int8");
