@@ -93,11 +93,11 @@ enum tfm_status state_write(const struct train_state *s, const struct settings *
 {
     /* json_pack takes over the "o" values, also when it fails. */
     json_t *root =
-        json_pack("{s:i, s:I, s:i, s:i, s:i, s:I, s:f, s:i, s:f, s:f, s:b, s:f, s:o, s:o}", "format_version",
+        json_pack("{s:i, s:I, s:i, s:i, s:i, s:I, s:f, s:i, s:f, s:f, s:b, s:b, s:f, s:o, s:o}", "format_version",
                   STATE_FORMAT_VERSION, "update", (json_int_t)s->update, "epoch", s->epoch, "window",
                   s->window, "batch", s->batch, "sentences", (json_int_t)s->epoch_pairs, "target_tokens",
                   s->target_tokens, "lanes", s->n_lanes, "loss_sum", s->loss_sum, "loss_tokens",
-                  s->loss_tokens, "validation_is_due", (int)s->valid_is_due, "seconds", s->seconds,
+                  s->loss_tokens, "validation_is_due", (int)s->valid_is_due, "is_ended", (int)s->is_ended, "seconds", s->seconds,
                   "first_pass", tally_to_json(&s->tally), "settings", settings_to_json(settings));
     if (root == NULL || add_scores(root, s->scores) != 0 || add_terms(root, &s->terms) != 0 ||
         add_pretrained(root, s->pretrained) != 0) {
@@ -209,6 +209,7 @@ static enum tfm_status read_fields(struct train_state *s, const struct settings 
     const char *pretrained = json_string_value(json_object_get(root, "pretrained"));
     snprintf(s->pretrained, sizeof(s->pretrained), "%s", pretrained != NULL ? pretrained : "");
     TRY(json_get_bool(root, "validation_is_due", &s->valid_is_due, path, err));
+    s->is_ended = json_is_true(json_object_get(root, "is_ended")); /* an earlier tfm did not write it */
     TRY(json_get_real(root, "seconds", 0, HUGE_VAL, &s->seconds, path, err));
     for (int m = 0; m < N_METRICS; m++)
         TRY(read_score(&s->scores[m], root, train_options_metric((enum metric)m), path, err));

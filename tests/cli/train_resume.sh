@@ -212,6 +212,28 @@ rm "$dir/parts/weights.safetensors.gz"
 check "a finished training ends well" train "$dir/parts" --cpu-threads 2 --after 40u
 has "and says so" "$dir/parts.log" 'is finished (update 40)'
 same "the model is written again" "$dir/before.gz" "$dir/parts/weights.safetensors.gz"
+# snapshot FOLDER: all names, times and links in it, and the bytes of the files
+snapshot() {
+    (cd "$1" && find . -mindepth 1 -printf '%p %y %m %s %T@ %l\n' | sort && find . -type f -exec cksum {} + | sort)
+}
+# unchanged NAME OPTION FOLDER ARGUMENT...: the same command again changes nothing, says so and validates nothing
+unchanged() {
+    unchanged_name=$1
+    option=$2
+    shift 2
+    snapshot "$1" >"$dir/snapshot1"
+    check "$unchanged_name, again" train "$@"
+    snapshot "$1" >"$dir/snapshot2"
+    same "changes nothing" "$dir/snapshot1" "$dir/snapshot2"
+    has "and is told" "$1.log" "is finished (update [0-9]*), and nothing was changed; it goes on with a larger $option"
+    check "without a validation" sh -c "! tail -n 2 '$1.log' | grep -q '\"valid\"'"
+}
+unchanged "with its model" --after "$dir/parts" --cpu-threads 2 --after 40u
+unchanged "one that ended at once" --after "$dir/whole" --cpu-threads 2 --after 40u
+check "one that stalls" train "$dir/stalled" --cpu-threads 2 --learn-rate 1e-9 --valid-freq 1 --early-stopping 2
+unchanged "one that stalled" --early-stopping "$dir/stalled" --cpu-threads 2 --learn-rate 1e-9 --valid-freq 1 --early-stopping 2
+check "it goes on as told" train "$dir/stalled" --cpu-threads 2 --learn-rate 1e-9 --valid-freq 1 --early-stopping 4
+check "it has more updates" test "$(readlink "$dir/stalled/checkpoints/last")" != checkpoint-3
 
 check "a training whose only validation is at its end" train "$dir/end" --cpu-threads 1 --valid-freq 0 --after 5u
 cp -R "$dir/end" "$dir/unended"

@@ -62,6 +62,7 @@ static struct train_state make_state(long update)
                              .loss_sum = 1234.5678901234567,
                              .loss_tokens = 333,
                              .valid_is_due = true,
+                             .is_ended = true,
                              .seconds = 0.1 };
     s.scores[METRIC_BLEU] = (struct score){ true, 1.0 / 3, 4 };
     s.terms.n = 2;
@@ -75,7 +76,7 @@ static bool same_state(const struct train_state *a, const struct train_state *b)
     bool same = a->update == b->update && a->epoch == b->epoch && a->batch == b->batch &&
                 a->target_tokens == b->target_tokens && a->n_lanes == b->n_lanes &&
                 a->loss_sum == b->loss_sum && a->loss_tokens == b->loss_tokens &&
-                a->valid_is_due == b->valid_is_due && a->seconds == b->seconds && a->window == b->window &&
+                a->valid_is_due == b->valid_is_due && a->is_ended == b->is_ended && a->seconds == b->seconds && a->window == b->window &&
                 a->epoch_pairs == b->epoch_pairs && memcmp(&a->tally, &b->tally, sizeof(a->tally)) == 0;
     same = same && a->terms.n == b->terms.n;
     for (int i = 0; same && i < a->terms.n; i++)
