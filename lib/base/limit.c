@@ -14,8 +14,10 @@ enum tfm_status limit_check(const struct limit *limits, size_t n, struct tfm_err
         if (l->value >= l->min && l->value <= l->max && isfinite(l->value))
             continue;
         if (l->max == HUGE_VAL)
-            return err_set(err, TFM_EINVAL, "%s is %g; it can be a number from %g up", l->name, l->value, l->min);
-        return err_set(err, TFM_EINVAL, "%s is %g; it can be from %g to %g", l->name, l->value, l->min, l->max);
+            return err_set(err, TFM_EINVAL, "%s is %g; it can be a number from %g up", l->name, l->value,
+                           l->min);
+        return err_set(err, TFM_EINVAL, "%s is %g; it can be from %g to %g", l->name, l->value, l->min,
+                       l->max);
     }
     return TFM_OK;
 }

@@ -209,7 +209,8 @@ static enum tfm_status check_last(const char *last, const char *folder, struct t
     else if (newest >= 0)
         status = err_set(
             err, TFM_EFORMAT,
-            "%s, the link that names the checkpoint to go on from, is missing, as in a copy made by a program "
+            "%s, the link that names the checkpoint to go on from, is missing, as in a copy made by a "
+            "program "
             "that leaves links out: copy again with one that keeps them (cp -a, rsync -a), or make it with "
             "ln -s " PREFIX "%d %s; or name another --model",
             last, newest, last);
@@ -228,7 +229,8 @@ static enum tfm_status check_links(const struct checkpoints *c, struct tfm_error
 }
 
 /* What a start makes in the model's folder before it trains; that folder itself is the last. */
-static const char *const start_names[] = { "checkpoints", MODEL_VOCAB, MODEL_SOURCE_VOCAB, MODEL_TARGET_VOCAB, "" };
+static const char *const start_names[] = { "checkpoints", MODEL_VOCAB, MODEL_SOURCE_VOCAB, MODEL_TARGET_VOCAB,
+                                           "" };
 #define N_START_NAMES (int)(sizeof(start_names) / sizeof(start_names[0]))
 
 static enum tfm_status note_missing(struct checkpoints *c, const char *model, struct tfm_error *err)
@@ -431,8 +433,9 @@ static enum tfm_status read_block(struct str *path, const char *folder, const ch
     return safetensors_read(path->data, params, block, &type, pool, err);
 }
 
-static enum tfm_status read_blocks(struct str *path, const char *folder, const struct params *params,
-                                   struct optimizer *o, struct pool *pool, struct tfm_error *err)
+static enum tfm_status read_blocks(struct str *path, const char *folder, const struct train_state *state,
+                                   const struct params *params, struct optimizer *o, struct pool *pool,
+                                   struct tfm_error *err)
 {
     TRY(read_block(path, folder, CHECKPOINT_WEIGHTS, params, o->weights, pool, err));
     TRY(read_block(path, folder, CHECKPOINT_MOMENT1, params, o->moment1, pool, err));
@@ -440,20 +443,20 @@ static enum tfm_status read_blocks(struct str *path, const char *folder, const s
     if (o->average == NULL)
         return TFM_OK;
     TRY(path_join(path, folder, CHECKPOINT_AVERAGE, err));
-    if (file_exists(path->data))
+    if (state->has_average || file_exists(path->data))
         return read_block(path, folder, CHECKPOINT_AVERAGE, params, o->average, pool, err);
     memcpy(o->average, o->weights, o->size * sizeof(real)); /* the mean begins here */
     return TFM_OK;
 }
 
 enum tfm_status checkpoint_read_blocks(const struct checkpoints *c, const char *link,
-                                       const struct params *params, struct optimizer *optimizer,
-                                       struct pool *pool, struct tfm_error *err)
+                                       const struct train_state *state, const struct params *params,
+                                       struct optimizer *optimizer, struct pool *pool, struct tfm_error *err)
 {
     struct str path = { 0 }, folder = { 0 };
     enum tfm_status status = path_join(&folder, c->folder.data, link, err);
     if (status == TFM_OK)
-        status = read_blocks(&path, folder.data, params, optimizer, pool, err);
+        status = read_blocks(&path, folder.data, state, params, optimizer, pool, err);
     str_release(&path);
     str_release(&folder);
     return status;

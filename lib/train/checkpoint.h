@@ -54,8 +54,9 @@ enum tfm_status checkpoint_prune(const struct checkpoints *checkpoints, int n_ne
 enum tfm_status checkpoint_read_state(const struct checkpoints *checkpoints, const char *link,
                                       struct train_state *state, const struct settings *settings,
                                       struct tfm_error *err);
+/* Without a running mean in the checkpoint, as its state has it, the mean begins with the weights. */
 enum tfm_status checkpoint_read_blocks(const struct checkpoints *checkpoints, const char *link,
-                                       const struct params *params, struct optimizer *optimizer,
+                                       const struct train_state *state, const struct params *params, struct optimizer *optimizer,
                                        struct pool *pool, struct tfm_error *err);
 
 #endif

@@ -239,6 +239,7 @@ static enum tfm_status save(struct trainer *r, const bool *is_best, struct tfm_e
         return TFM_OK;
     s->seconds = training_seconds(t);
     if (!is_rewrite) {
+        s->has_average = t->optimizer.average != NULL;
         TRY(check_weights(r, err));
         TRY(checkpoint_write(&t->checkpoints, s, &t->settings, &t->params, &t->optimizer, t->pool, err));
     }
@@ -403,7 +404,8 @@ static enum tfm_status export_again(struct trainer *r, struct tfm_error *err)
     }
     if (checkpoint_exists(&t->checkpoints, link) && strcmp(link, "last") != 0) {
         TRY(checkpoint_read_state(&t->checkpoints, link, &t->state, &t->settings, err));
-        TRY(checkpoint_read_blocks(&t->checkpoints, link, &t->params, &t->optimizer, t->pool, err));
+        TRY(checkpoint_read_blocks(&t->checkpoints, link, &t->state, &t->params, &t->optimizer, t->pool,
+                                   err));
         TRY(place_find(t, err));
     }
     TRY(export_judged(r, &t->state, err));
@@ -417,9 +419,10 @@ static enum tfm_status end_again(struct trainer *r, struct tfm_error *err)
     const struct training *t = r->t;
     if (!t->state.is_ended || !has_model(t))
         return export_again(r, err);
-    report_note(&t->options,
-                "the training in %s is finished (update %ld), and nothing was changed; it goes on with a larger %s",
-                t->options.model, t->state.update, is_stalled(r) ? "--early-stopping" : "--after");
+    report_note(
+        &t->options,
+        "the training in %s is finished (update %ld), and nothing was changed; it goes on with a larger %s",
+        t->options.model, t->state.update, is_stalled(r) ? "--early-stopping" : "--after");
     return TFM_OK;
 }
 
@@ -451,8 +454,8 @@ enum tfm_status trainer_run(const struct tfm_train_options *options, const struc
     r.began = training_clock();
     r.is_saved = t->has_resumed;
     if (status == TFM_OK)
-        status = t->has_resumed && is_finished(&r) && !t->state.valid_is_due ? end_again(&r, err)
-                                                                             : train(&r, err);
+        status =
+            t->has_resumed && is_finished(&r) && !t->state.valid_is_due ? end_again(&r, err) : train(&r, err);
     ints_release(&r.pairs);
     if (is_open && t->breakdown != NULL && (status == TFM_OK || status == TFM_ESTOPPED))
         report_profile(&r);

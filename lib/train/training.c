@@ -126,10 +126,8 @@ static enum tfm_status set_weights(struct training *t, struct tfm_error *err)
         double weight = t->options.corpora[i].weight;
         status = str_printf(&list, err, "%s%g", i > 0 ? "," : "", weight > 0 ? weight : 1);
     }
-    uint64_t fingerprint = 0;
-    for (size_t i = 0; i < list.len; i++)
-        fingerprint = rng_mix(fingerprint ^ (unsigned char)list.data[i]);
     if (status == TFM_OK && list.len >= STATE_MAX_VALUE) {
+        uint64_t fingerprint = rng_hash(0, list.data, list.len);
         str_clear(&list);
         status = str_printf(&list, err, "%d (fingerprint %016" PRIx64 ")", t->options.n_corpora, fingerprint);
     }
@@ -139,12 +137,23 @@ static enum tfm_status set_weights(struct training *t, struct tfm_error *err)
     return status;
 }
 
+/* Of the vocabularies. */
+static void name_sizes(char *text, size_t size, const struct vocab *vocab)
+{
+    if (vocab->source == vocab->target)
+        snprintf(text, size, "%d pieces", spm_size(vocab->source));
+    else
+        snprintf(text, size, "%d and %d pieces", spm_size(vocab->source), spm_size(vocab->target));
+}
+
 static enum tfm_status list_settings(struct training *t, struct tfm_error *err)
 {
     const struct tfm_train_options *o = &t->options;
     static const char *const activations[] = { "relu", "gelu", "gelu-tanh", "swish", "swiglu", "geglu" };
     const struct config *c = &t->config;
     struct settings *s = &t->settings;
+    char sizes[40];
+    name_sizes(sizes, sizeof(sizes), &t->vocab);
     state_set(s, "--seed", "%" PRIu64, o->seed);
     state_set(s, "--mini-batch-words", "%d", o->mini_batch_words);
     state_set(s, "--max-length", "%d", o->max_length);
@@ -177,6 +186,8 @@ static enum tfm_status list_settings(struct training *t, struct tfm_error *err)
     state_set(s, "--tied-embeddings", "%s", config_choice(c, "tie_embeddings"));
     state_set(s, "a corpus of", "%" PRIu64 " pairs (fingerprint %016" PRIx64 ")", windows_pairs(&t->windows),
               t->windows.fingerprint);
+    state_set(s, "a vocabulary of", "%s (fingerprint %016" PRIx64 ")", sizes, t->vocab.fingerprint);
+    s->list[s->n - 1].is_late = true;
     return set_weights(t, err);
 }
 
@@ -272,7 +283,8 @@ static enum tfm_status open_model(struct training *t, struct tfm_error *err)
     TRY(params_list(&t->params, c, err));
     TRY(optimizer_init(&t->optimizer, t->params.size, t->options.exponential_smoothing > 0, err));
     if (t->has_resumed)
-        TRY(checkpoint_read_blocks(&t->checkpoints, "last", &t->params, &t->optimizer, t->pool, err));
+        TRY(checkpoint_read_blocks(&t->checkpoints, "last", &t->state, &t->params, &t->optimizer, t->pool,
+                                   err));
     else
         TRY(init_blocks(t, err));
     params_bind(&t->weights, c, t->optimizer.weights);

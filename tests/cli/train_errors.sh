@@ -151,6 +151,22 @@ cp -R "$dir/m6" "$dir/c2"
 printf 'x' >>"$dir/c2/checkpoints/last/moment1.safetensors"
 train 1 "a damaged checkpoint" "$dir/c2" -t "$en" "$de" --after 5u
 has "is named" "$dir/err" "moment1.safetensors"
+for file in ema.safetensors moment2.safetensors weights.safetensors state.json; do
+    rm -rf "$dir/c2" && cp -R "$dir/m6" "$dir/c2" && rm "$dir/c2/checkpoints/last/$file"
+    train 1 "a checkpoint without $file" "$dir/c2" -t "$en" "$de" --after 5u
+    has "is told" "$dir/err" "cannot open .*$file: No such file"
+done
+cp -R "$dir/m6" "$dir/c4"
+printf '\372\007\000' >>"$dir/c4/vocab.spm" # a field that means nothing
+train 2 "another vocabulary of the same size" "$dir/c4" -t "$en" "$de" --after 5u
+has "is refused" "$dir/err" "began with a vocabulary of 100 pieces (fingerprint .*now it is 100 pieces (fingerprint"
+sed '/"a vocabulary of"/d' "$dir/c4/checkpoints/last/state.json" >"$dir/state"
+cp "$dir/state" "$dir/c4/checkpoints/last/state.json"
+train 0 "a training of an earlier tfm, which did not know it" "$dir/c4" -t "$en" "$de" --after 5u
+has "knows it from then on" "$dir/c4/checkpoints/last/state.json" '"a vocabulary of": "100 pieces (fingerprint'
+rm "$dir/c4/vocab.spm"
+train 1 "a training without its vocabulary" "$dir/c4" -t "$en" "$de" --after 6u
+has "is told as a model is" "$dir/err" "c4 holds no vocabulary: neither vocab.spm nor source.spm and target.spm"
 cp -R "$dir/m6" "$dir/c3"
 sed -i 's/"batch": [0-9]*/"batch": 99999/' "$dir/c3/checkpoints/last/state.json"
 train 1 "a place that no window has" "$dir/c3" -t "$en" "$de" --after 5u

@@ -33,7 +33,10 @@ struct field {
     size_t offset;
     char type; /* of 'e'num, 'f'loat, 'd'ouble */
 };
-#define FIELD(name, field, type) { name, offsetof(struct tfm_train_options, field), type }
+#define FIELD(name, field, type)                              \
+    {                                                         \
+        name, offsetof(struct tfm_train_options, field), type \
+    }
 
 static const struct field fields[] = {
     FIELD("norm_position", norm_position, 'e'),
@@ -106,8 +109,8 @@ static void check_refused(const struct tfm_train_options *o, const char *name, c
     char begin[100];
     snprintf(begin, sizeof(begin), "%s is %s", name, value);
     err.message[0] = '\0';
-    CHECK(tfm_train(o, &err) == TFM_EINVAL && strncmp(err.message, begin, strlen(begin)) == 0, "%s: %s", begin,
-          err.message);
+    CHECK(tfm_train(o, &err) == TFM_EINVAL && strncmp(err.message, begin, strlen(begin)) == 0, "%s: %s",
+          begin, err.message);
 }
 
 static void test_training(void)
@@ -137,7 +140,7 @@ static void test_head_losses(void)
     check_refused(&o, "n_head_losses", "1, but head_losses is NULL");
     o.head_losses = &loss;
     check_refused(&o, "the part of a head loss", "99");
-    loss = (struct tfm_head_loss){ .kind = (enum tfm_head_loss_kind)-1 };
+    loss = (struct tfm_head_loss){ .kind = (enum tfm_head_loss_kind) - 1 };
     check_refused(&o, "the kind of a head loss", "-1");
     o.n_head_losses = 65;
     check_refused(&o, "n_head_losses (--head-loss)", "65");
@@ -154,7 +157,7 @@ static void test_opening(void)
     struct tfm_model *model;
     struct tfm_open_options o;
     REFUSED(tfm_model_open_as(&model, "models/en-de", (enum tfm_precision)77, &err), "precision is 77");
-    REFUSED(tfm_model_open_as(&model, "models/en-de", (enum tfm_precision)-1, &err), "precision is -1");
+    REFUSED(tfm_model_open_as(&model, "models/en-de", (enum tfm_precision) - 1, &err), "precision is -1");
     tfm_open_options_init(&o);
     o.gemm = (enum tfm_gemm)99;
     REFUSED(tfm_model_open_with(&model, "models/en-de", &o, &err), "gemm is 99");
@@ -184,7 +187,7 @@ static void test_translating(const struct tfm_model *model)
     o.alignment = (enum tfm_align)9;
     REFUSED(tfm_translator_new(&translator, model, &o, &err), "alignment is 9");
     tfm_translate_options_init(&o);
-    o.output_sampling = (enum tfm_sampling)-1;
+    o.output_sampling = (enum tfm_sampling) - 1;
     REFUSED(tfm_translator_new(&translator, model, &o, &err), "output_sampling is -1");
     tfm_translate_options_init(&o);
     o.normalize = NAN;
@@ -198,7 +201,7 @@ static void test_looking(const struct tfm_model *model)
     o.part = (enum tfm_part)99;
     REFUSED(tfm_attention(model, "A dog.", NULL, &o, stdout, &err), "part is 99");
     tfm_attention_options_init(&o);
-    o.format = (enum tfm_format)-1;
+    o.format = (enum tfm_format) - 1;
     REFUSED(tfm_attention(model, "A dog.", NULL, &o, stdout, &err), "format is -1");
     REFUSED(tfm_describe(model, (enum tfm_format)99, stdout, &err), "format is 99");
 }
