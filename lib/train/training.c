@@ -93,8 +93,9 @@ static enum tfm_status open_data(struct training *t, struct tfm_error *err)
     const char *folder = t->checkpoints.folder.data;
     TRY(windows_open(&t->windows, o, folder, t->has_resumed, t->pool, err));
     if (t->windows.n > 1)
-        report_note(o, "corpus: %" PRIu64 " pairs; a pass has %" PRIu64 " in %d windows (--shuffle-window)",
-                    windows_pairs(&t->windows), t->windows.pass_pairs, t->windows.n);
+        report_note(o, "corpus: %" PRIu64 " %s; a pass has %" PRIu64 " in %d windows (--shuffle-window)",
+                    windows_pairs(&t->windows), train_options_is_text(o) ? "lines" : "pairs",
+                    t->windows.pass_pairs, t->windows.n);
     TRY(vocab_init(&t->vocab, o, &t->windows, t->has_resumed, err));
     const struct spm *target = train_options_is_text(o) ? NULL : t->vocab.target;
     TRY(corpus_init(&t->corpus, t->vocab.source, target, o->max_length, o->max_length_ratio, err));
@@ -184,8 +185,10 @@ static enum tfm_status list_settings(struct training *t, struct tfm_error *err)
     state_set(s, "--rnn-cell", "%s", config_choice(c, "rnn_cell"));
     state_set(s, "--rnn-attention", "%s", config_choice(c, "rnn_attention"));
     state_set(s, "--tied-embeddings", "%s", config_choice(c, "tie_embeddings"));
-    state_set(s, "a corpus of", "%" PRIu64 " pairs (fingerprint %016" PRIx64 ")", windows_pairs(&t->windows),
-              t->windows.fingerprint);
+    bool is_text = train_options_is_text(o);
+    state_set(s, is_text ? "a text of" : "a corpus of", "%" PRIu64 " %s (fingerprint %016" PRIx64 ")",
+              windows_pairs(&t->windows), is_text ? "lines" : "pairs", t->windows.fingerprint);
+    s->list[s->n - 1].is_late = is_text;
     state_set(s, "a vocabulary of", "%s (fingerprint %016" PRIx64 ")", sizes, t->vocab.fingerprint);
     s->list[s->n - 1].is_late = true;
     return set_weights(t, err);
@@ -253,14 +256,31 @@ static int copies_of(const struct training *t)
 }
 
 /* Who multiplies matrices, for the log. */
-static const char *products_name(const struct training *t)
+static void name_products(char *text, size_t size, enum tfm_gemm gemm)
 {
-    switch (t->options.gemm) {
-    case TFM_GEMM_BLAS: return gemm_kernels(); /* OpenBLAS tells them apart */
-    case TFM_GEMM_BF16X3: return "tiles of bf16, three for one";
-    case TFM_GEMM_BF16: return "tiles of bf16";
-    default: return "own kernels";
+    switch (gemm) {
+    case TFM_GEMM_OWN: snprintf(text, size, "own kernels"); break;
+    case TFM_GEMM_BLAS: snprintf(text, size, "OpenBLAS (%s kernels)", gemm_kernels()); break;
+    case TFM_GEMM_BF16X3: snprintf(text, size, "tiles of bf16, three for one"); break;
+    case TFM_GEMM_BF16: snprintf(text, size, "tiles of bf16"); break;
     }
+}
+
+static void report_model(const struct training *t)
+{
+    const struct config *c = &t->config;
+    char layers[32], sizes[40], products[80];
+    if (c->architecture == CONFIG_ENCODER_DECODER)
+        snprintf(layers, sizeof(layers), "%d+%d", c->encoder_layers, c->decoder_layers);
+    else
+        snprintf(layers, sizeof(layers), "%d", c->encoder_layers + c->decoder_layers);
+    name_sizes(sizes, sizeof(sizes), &t->vocab);
+    name_products(products, sizeof(products), t->options.gemm);
+    report_note(&t->options, "model: %s layers, width %d, %s, %zu parameters; %d lane%s; products by %s",
+                layers, c->d_model, sizes, t->params.size, t->state.n_lanes, t->state.n_lanes == 1 ? "" : "s",
+                products);
+    if (t->has_resumed)
+        report_note(&t->options, "resumed at update %ld (epoch %d)", t->state.update, t->state.epoch);
 }
 
 /* That such products are to be had here. */
@@ -291,12 +311,7 @@ static enum tfm_status open_model(struct training *t, struct tfm_error *err)
     params_bind(&t->judged_weights, c, (real *)training_judged(t));
     net_bind(&t->net, c, &t->weights);
     net_bind(&t->judged_net, c, &t->judged_weights);
-    report_note(&t->options,
-                "model: %d+%d layers, width %d, %d and %d pieces, %zu parameters; %d lane%s; products by %s",
-                c->encoder_layers, c->decoder_layers, c->d_model, c->source_vocab_size, c->vocab_size,
-                t->params.size, t->state.n_lanes, t->state.n_lanes == 1 ? "" : "s", products_name(t));
-    if (t->has_resumed)
-        report_note(&t->options, "resumed at update %ld (epoch %d)", t->state.update, t->state.epoch);
+    report_model(t);
     struct lanes_size size = { .n = t->state.n_lanes,
                                .threads = t->options.threads,
                                .longest = longest_side(t),

@@ -75,6 +75,14 @@ for option in "--valid-tsv" "-v $en" "--valid-sets $en"; do
     check "before any work" test ! -e "$dir/m8b"
 done
 
+# ---- what is no UTF-8 ----
+
+sed 's/ü/\xfc/' "$de" >"$dir/latin1"
+line=$(grep -n 'ü' "$de" | head -n 1 | cut -d : -f 1)
+train 0 "a text that is no UTF-8" "$dir/l1" -t "$en" "$dir/latin1" --valid-sets "$en" "$dir/latin1" --valid-metrics ce
+is "is told of each file once" "$(grep -c "latin1: line $line: not valid UTF-8, read as U+FFFD here and in later lines" "$dir/err")" 2
+is "and of no other" "$(grep -c 'not valid UTF-8' "$dir/err")" 2
+
 : >"$dir/empty"
 train 1 "an empty corpus" "$dir/m9" -t "$dir/empty" "$dir/empty" -v "$dir/m4/vocab.spm" "$dir/m4/vocab.spm"
 has "no pair is told" "$dir/err" "no pair to train on"

@@ -102,6 +102,7 @@ for gemm in blas bf16x3 bf16; do
         ;;
     esac
     check "products by $gemm" train "$dir/$gemm" --cpu-threads 2 --gemm $gemm --after 40u
+    [ $gemm != blas ] || has "and the log says whose kernels" "$dir/blas.log" "products by OpenBLAS ([A-Za-z0-9_]* kernels)"
     echo "# loss $(last_loss "$dir/whole") with own products, $(last_loss "$dir/$gemm") by $gemm"
     check "learn as well" awk -v own="$(last_loss "$dir/whole")" -v other="$(last_loss "$dir/$gemm")" \
         'BEGIN { exit !(other > 0.98 * own && other < 1.02 * own) }'
