@@ -196,10 +196,10 @@ static enum tfm_status check_last(const char *last, const char *folder, struct t
     char target[64];
     if (readlink(last, target, sizeof(target)) >= 0)
         return TFM_OK;
-    bool is_link = errno != EINVAL;
+    bool is_no_link = errno == EINVAL;
     enum tfm_status status = list_updates(&updates, folder, err);
     int newest = status == TFM_OK && updates.n > 0 ? updates.data[updates.n - 1] : -1;
-    if (!is_link)
+    if (is_no_link)
         status = err_set(
             err, TFM_EFORMAT,
             "%s should be a symbolic link and is none, as in a copy made by a program that follows "
@@ -209,8 +209,7 @@ static enum tfm_status check_last(const char *last, const char *folder, struct t
     else if (newest >= 0)
         status = err_set(
             err, TFM_EFORMAT,
-            "%s, the link that names the checkpoint to go on from, is missing, as in a copy made by a "
-            "program "
+            "%s, the link that names the checkpoint to go on from, is missing, as in a copy made by a program "
             "that leaves links out: copy again with one that keeps them (cp -a, rsync -a), or make it with "
             "ln -s " PREFIX "%d %s; or name another --model",
             last, newest, last);

@@ -138,7 +138,7 @@ static enum tfm_status set_weights(struct training *t, struct tfm_error *err)
     return status;
 }
 
-/* Of the vocabularies. */
+/* "8000 pieces" or "8000 and 7000 pieces". */
 static void name_sizes(char *text, size_t size, const struct vocab *vocab)
 {
     if (vocab->source == vocab->target)
