@@ -22,8 +22,8 @@ struct checkpoints {
     unsigned made;     /* what was not there before: a bit for each of what a start makes */
 };
 
-/* Makes both folders, locks it and removes what a killed training left half-written. Checkpoints without the name
- * `last` among them are an error. */
+/* Makes both folders, locks the inner one and removes what a killed training left half-written. Checkpoints
+ * without the name `last` among them are an error. */
 enum tfm_status checkpoint_init(struct checkpoints *checkpoints, const char *model, struct tfm_error *err);
 /* Only the lock, where there is a folder: nothing is made or removed. */
 enum tfm_status checkpoint_lock(struct checkpoints *checkpoints, const char *model, struct tfm_error *err);
@@ -56,7 +56,7 @@ enum tfm_status checkpoint_read_state(const struct checkpoints *checkpoints, con
                                       struct tfm_error *err);
 /* Without a running mean in the checkpoint, as its state has it, the mean begins with the weights. */
 enum tfm_status checkpoint_read_blocks(const struct checkpoints *checkpoints, const char *link,
-                                       const struct train_state *state, const struct params *params, struct optimizer *optimizer,
-                                       struct pool *pool, struct tfm_error *err);
+                                       const struct train_state *state, const struct params *params,
+                                       struct optimizer *optimizer, struct pool *pool, struct tfm_error *err);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * scan.c: the first pass over a parallel text. What would shift one side against the other is refused with
  * its place: files of unequal length, and lines of a tab-separated file that lack a column or, where no
- * columns are named, have more than two. The first line that is no UTF-8 is noted. The fingerprint is of all bytes: four lanes of eight bytes each,
- * mixed by base/rng.h, so that the processor works on four at a time.
+ * columns are named, have more than two. The first line that is no UTF-8 is noted. The fingerprint is of all
+ * bytes: four lanes of eight bytes each, mixed by base/rng.h, so that the processor works on four at a time.
  */
 #include "train/scan.h"
 
