@@ -220,7 +220,7 @@ static void set_defaults(void *fields)
     free(args->corpora.list);
     *args = (struct train_args){ 0 };
     tfm_train_options_init(&args->options);
-    args->heads.guided_weight = 0.1;
+    args->heads.guided_weight = HEAD_LOSS_GUIDED_WEIGHT;
 }
 
 static const struct option_table table = {
@@ -258,6 +258,9 @@ static int check_arguments(struct train_args *args, int n_operands, char **argv)
         return options_wrong(&table, "option --train-sets (or --tsv) is missing: the corpus to train on");
     if (o->valid_tsv != NULL && args->valid_sets[0] != NULL)
         return options_wrong(&table, "found both --valid-sets and --valid-tsv, expected one of them");
+    if (o->valid_metrics != NULL && o->valid_tsv == NULL && args->valid_sets[0] == NULL)
+        return options_wrong(
+            &table, "option --valid-metrics is for --valid-sets and --valid-tsv, found none of them");
     int wrong = read_weights(args);
     if (wrong == OPTIONS_GO_ON)
         wrong = head_loss_options_read(args->head_losses, &args->options.n_head_losses, &args->corpora,

@@ -92,6 +92,24 @@ static int read_guided(struct tfm_head_loss *loss, struct corpus_list *corpora,
     return OPTIONS_GO_ON;
 }
 
+/* Without alignments. */
+static int check_unguided(const struct head_loss_options *given, const struct option_table *table)
+{
+    const struct {
+        const char *name;
+        bool is_given;
+    } uses[] = { { "cost", given->guided_cost != 0 },
+                 { "weight", given->guided_weight != HEAD_LOSS_GUIDED_WEIGHT },
+                 { "head", given->guided_head != NULL } };
+    for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
+        if (uses[i].is_given)
+            return options_wrong(table,
+                                 "option --guided-alignment-%s is for --guided-alignment, which is missing",
+                                 uses[i].name);
+    }
+    return OPTIONS_GO_ON;
+}
+
 int head_loss_options_read(struct tfm_head_loss *list, int *n, struct corpus_list *corpora,
                            const struct head_loss_options *given, const struct option_table *table)
 {
@@ -106,6 +124,6 @@ int head_loss_options_read(struct tfm_head_loss *list, int *n, struct corpus_lis
         ++*n;
     }
     if (given->files.n == 0)
-        return OPTIONS_GO_ON;
+        return check_unguided(given, table);
     return read_guided(&list[(*n)++], corpora, given, table);
 }

@@ -6,6 +6,8 @@
 
 #include "options.h"
 
+#define HEAD_LOSS_GUIDED_WEIGHT 0.1 /* the default */
+
 struct head_loss_options {
     struct option_names losses; /* --head-loss: "encoder.2.3:entropy=0.01" */
     struct option_names files;  /* --guided-alignment, in the order of the corpora */

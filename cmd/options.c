@@ -44,6 +44,8 @@ int options_wrong(const struct option_table *table, const char *format, ...)
     va_list args;
     va_start(args, format);
     fprintf(stderr, "%s: ", table->command);
+    if (table->place != NULL)
+        fprintf(stderr, "%s: ", table->place);
     vfprintf(stderr, format, args);
     fprintf(stderr, " (%s -h shows the options)\n", table->command);
     va_end(args);

@@ -82,6 +82,7 @@ struct option_table {
     void (*defaults)(void *fields); /* fills in the command's struct */
     const struct option_spec *options;
     int n;
+    const char *place; /* where the words stand that are parsed, for messages; NULL: on the command line */
 };
 
 #define OPTIONS_GO_ON -1
@@ -102,7 +103,7 @@ int options_columns(const struct option_table *table, const char *text, int *sou
 int options_weights(const struct option_table *table, const char *name, const char *text, double *weights, int n,
                     const char *of_what);
 
-/* Reports wrong usage, "<command>: <sentence>", and returns the exit status, 2. */
+/* Reports wrong usage, "<command>: [<place>: ]<sentence>", and returns the exit status, 2. */
 int options_wrong(const struct option_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,6 +1,6 @@
 /*
  * recipe.c: options from a file. Each line is parsed as if its words stood on the command line, the first with
- * two dashes before it; so its mistakes are told in the same words, with the line's place after them. A word
+ * two dashes before it; so its mistakes are told in the same words, with the line's place before them. A word
  * with spaces, such as a command that prints a corpus, stands in double quotes.
  */
 #include "recipe.h"
@@ -44,23 +44,34 @@ static int split(struct recipe *recipe, const char *line)
     return n;
 }
 
+static int apply_words(struct recipe *recipe, const struct option_table *table, void *fields,
+                       const char *text)
+{
+    char *argv[MAX_WORDS + 1] = { NULL };
+    int n_operands = 0, n = split(recipe, text);
+    if (n < 0)
+        return options_wrong(table, "more than %d words, or a quote without its end", MAX_WORDS);
+    if (n == 0)
+        return OPTIONS_GO_ON;
+    memcpy(argv + 1, recipe->words + recipe->n - n, (size_t)n * sizeof(*argv));
+    if (strcmp(argv[1], "--recipe") == 0)
+        return options_wrong(table, "a recipe cannot name another one");
+    int status = options_apply(table, fields, n + 1, argv, &n_operands);
+    if (status == OPTIONS_GO_ON && n_operands > 0)
+        return options_wrong(table, "unexpected word '%s'", argv[1]);
+    return status;
+}
+
 static int apply_line(struct recipe *recipe, const struct option_table *table, void *fields, const char *path,
                       const struct tfm_line *line)
 {
-    char *argv[MAX_WORDS + 1] = { NULL };
-    int n_operands = 0, n = split(recipe, line->text);
-    if (n < 0)
-        return options_wrong(table, "%s, line %ld: more than %d words, or a quote without its end", path,
-                             line->number, MAX_WORDS);
-    if (n > 0)
-        memcpy(argv + 1, recipe->words + recipe->n - n, (size_t)n * sizeof(*argv));
-    if (n > 0 && strcmp(argv[1], "--recipe") == 0)
-        return options_wrong(table, "%s, line %ld: a recipe cannot name another one", path, line->number);
-    int status = n > 0 ? options_apply(table, fields, n + 1, argv, &n_operands) : OPTIONS_GO_ON;
-    if (status == OPTIONS_GO_ON && n_operands > 0)
-        return options_wrong(table, "%s, line %ld: unexpected word '%s'", path, line->number, argv[1]);
-    if (status != OPTIONS_GO_ON)
-        fprintf(stderr, "%s: this stands in %s, line %ld\n", table->command, path, line->number);
+    struct option_table here = *table;
+    char *place;
+    if (asprintf(&place, "%s, line %ld", path, line->number) < 0)
+        return options_wrong(table, "no memory to read %s", path);
+    here.place = place;
+    int status = apply_words(recipe, &here, fields, line->text);
+    free(place);
     return status;
 }
 

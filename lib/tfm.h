@@ -35,7 +35,7 @@
  * one sentence (what was found, what was expected, what to do) into the struct tfm_error given last; the
  * library prints nothing, never exits, and reads no environment variable except TFM_CPU. Strings handed out
  * belong to the object that gave them. A model may be shared by all threads; a translator belongs to one
- * thread at a time.
+ * thread at a time. No pointer may be NULL unless its comment says so; the last one, err, may.
  *
  * This header includes nothing of the project, so every file of the library may use the types that it names.
  */
@@ -432,8 +432,8 @@ struct tfm_train_event {
  * TFM_ARCH_ENCODER, and to make a language model with TFM_ARCH_DECODER, a text alone: source, or a column of tsv
  * (source_field, with the target_field 0). */
 struct tfm_corpus {
-    const char *source, *target; /* a line of one is the translation of that line of the other */
-    const char *tsv;             /* or one with source<TAB>target a line */
+    const char *source, *target; /* a line of one is the translation of that line of the other. NULL: tsv ... */
+    const char *tsv;             /* ... or one with source<TAB>target a line. NULL: source and target */
     const char *alignment;       /* for guided alignment: pairs of words as in "0-0 1-2", a line for each pair; NULL:
                                     none. Only tfm_train looks at it */
     double weight;               /* how often each pair is seen in a pass; 0 is 1 */
@@ -445,21 +445,21 @@ struct tfm_train_options {
     const struct tfm_corpus *corpora; /* [n_corpora], which stays the caller's */
     int n_corpora;
     int source_field, target_field; /* columns of tab-separated files, from 1; both 0: they have just two */
-    const char *valid_source, *valid_target, *valid_tsv;
+    const char *valid_source, *valid_target, *valid_tsv; /* all NULL, the default: no validation */
     const char *source_vocab, *target_vocab; /* SentencePiece models; NULL: trained on the corpora */
     const char *pretrained;    /* a model folder or a checkpoint to begin with: its vocabularies, and each tensor
                                   that has a name of this model's, and then must have its shape. A training that
                                   goes on does not look at it. Default NULL */
     int vocab_size;            /* pieces of a vocabulary trained here. Default 8000 */
-    const char *vocab_type;    /* "unigram" (default) or "bpe" */
+    const char *vocab_type;    /* "unigram" (default, also NULL) or "bpe" */
     int max_length;            /* longer pairs (pieces) are left out. Default 150 */
     double max_length_ratio;   /* and those with a side so many times as long as the other; 0: none. Default 0 */
     int shuffle_window;        /* pairs held in memory, and shuffled, at a time. Default 262144 */
     float source_sampling, target_sampling; /* segmentations drawn at random: for BPE the probability that a merge
                                   is left out (Provilkov et al. 2020), for unigram the exponent of the
                                   probabilities (Kudo 2018); 0: always the best one. Default 0 */
-    /* architecture; 0 (or a negative dropout) takes the preset's value */
-    const char *preset;        /* "tiny", "small", "base" or "student" */
+    /* architecture; 0 (or a dropout of -1) takes the preset's value */
+    const char *preset;        /* "tiny", "small", "base" or "student". NULL: "tiny" */
     int encoder_layers, decoder_layers, dim_model, dim_ffn, heads;
     enum tfm_norm_position norm_position; /* before each sublayer (Xiong et al. 2020), with one norm more at the
                                   end, or after it (Vaswani et al. 2017). Default TFM_NORM_PRESET: the preset's */
@@ -530,7 +530,7 @@ struct tfm_train_options {
                                   which are removed again. The model folder stays as it is. Default NULL */
     enum tfm_gemm gemm;        /* Default TFM_GEMM_OWN */
     bool profile;              /* take the time of each part, for an event at the end */
-    /* what the caller wants to be told */
+    /* what the caller wants to be told, and may tell; each may be NULL */
     void (*event)(void *user, const struct tfm_train_event *event);
     void *user;
     volatile const int *stop;  /* a number stored here ends training after the update, saved: TFM_ESTOPPED */
@@ -575,7 +575,8 @@ struct tfm_convert_options {
                                      NULL */
     bool plain;                   /* write weights.safetensors, not compressed. Default false */
     bool force;                   /* a model in `output` is replaced, if nothing else is there. Default false */
-    volatile const int *stop;     /* a number stored here ends the work, nothing written: TFM_ESTOPPED */
+    volatile const int *stop;     /* a number stored here ends the work, nothing written: TFM_ESTOPPED. May be
+                                     NULL */
 };
 
 TFM_API void tfm_convert_options_init(struct tfm_convert_options *options);

@@ -25,3 +25,10 @@ void rng_shuffle(uint64_t key, int *index, int n)
         index[j] = swapped;
     }
 }
+
+uint64_t rng_hash(uint64_t fingerprint, const void *data, size_t size)
+{
+    for (const unsigned char *byte = data, *end = byte + size; byte < end; byte++)
+        fingerprint = rng_mix(fingerprint ^ *byte);
+    return fingerprint;
+}

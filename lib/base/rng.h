@@ -6,6 +6,7 @@
 #ifndef TFM_BASE_RNG_H
 #define TFM_BASE_RNG_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 static inline uint64_t rng_mix(uint64_t x)
@@ -38,6 +39,9 @@ static inline uint64_t rng_below(uint64_t key, uint64_t n)
 {
     return rng_mix(key) % n;
 }
+
+/* A fingerprint of bytes that goes on from another. */
+uint64_t rng_hash(uint64_t fingerprint, const void *data, size_t size);
 
 /* Standard normal (Box and Muller 1958) from a key. */
 double rng_normal(uint64_t key);

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/limit.h"
 #include "decode/translator.h"
 
 #define MAX_BEAM          64
@@ -84,6 +85,11 @@ static enum tfm_status check_language_model(const struct tfm_translate_options *
 enum tfm_status translate_options_check(const struct tfm_translate_options *o, const struct config *config,
                                         struct tfm_error *err)
 {
+    const struct limit choices[] = {
+        { "alignment", (int)o->alignment, 0, TFM_ALIGN_PIECES },
+        { "output_sampling", (int)o->output_sampling, 0, TFM_SAMPLING_TOPP },
+    };
+    TRY(LIMIT_CHECK(choices, err));
     TRY(check_range("the beam size", o->beam_size, 1, MAX_BEAM, err));
     TRY(check_range("the maximal length (of a line, in pieces)", o->max_length, 1, MAX_LENGTH, err));
     TRY(check_range("the batch size (in sentences)", o->mini_batch, 1, MAX_MINI_BATCH, err));

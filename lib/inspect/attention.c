@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/limit.h"
 #include "base/mem.h"
 #include "inspect/dump.h"
 #include "inspect/heatmap.h"
@@ -62,10 +63,9 @@ static enum tfm_status select_range(int *first, int *count, int wanted, int n, c
 static enum tfm_status select_maps(struct attention *a, const struct config *config,
                                    const struct tfm_attention_options *options, struct tfm_error *err)
 {
-    if ((unsigned)options->part > TFM_PART_AUTO)
-        return err_set(err, TFM_EINVAL, "there is no part of a model with number %d", (int)options->part);
-    if ((unsigned)options->format > TFM_SVG)
-        return err_set(err, TFM_EINVAL, "there is no format with number %d", (int)options->format);
+    const struct limit choices[] = { { "part", (int)options->part, 0, TFM_PART_AUTO },
+                                     { "format", (int)options->format, 0, TFM_SVG } };
+    TRY(LIMIT_CHECK(choices, err));
     a->part = options->part;
     if (a->part == TFM_PART_AUTO)
         for (a->part = TFM_CROSS; config_attention_layers(config, a->part) == 0;)

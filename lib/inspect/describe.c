@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/limit.h"
 #include "base/mem.h"
 #include "inspect/out.h"
 #include "model/model.h"
@@ -368,6 +369,8 @@ enum tfm_status tfm_describe(const struct tfm_model *model, enum tfm_format form
                              struct tfm_error *err)
 {
     assert(out != NULL);
+    const struct limit limit = { "format", (int)format, 0, TFM_SVG };
+    TRY(limit_check(&limit, 1, err));
     if (format != TFM_TEXT && format != TFM_JSON)
         return err_set(err, TFM_EINVAL, "a model is described as text or JSON only");
     struct summary summary = { .model = model };

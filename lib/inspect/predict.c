@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/limit.h"
 #include "base/mem.h"
 #include "inspect/observe.h"
 #include "inspect/out.h"
@@ -208,11 +209,11 @@ static enum tfm_status check(const struct tfm_model *model, const struct tfm_pre
             "%s: only an encoder alone fills gaps (tfm train --arch encoder); this model's architecture is "
             "%s",
             model->folder, config_choice(c, "architecture"));
+    const struct limit limits[] = { { "format", (int)o->format, 0, TFM_SVG },
+                                    { "the number of predictions", o->top_k, 1, MAX_TOP_K } };
+    TRY(LIMIT_CHECK(limits, err));
     if (o->format != TFM_TEXT && o->format != TFM_JSON)
         return err_set(err, TFM_EINVAL, "predictions are written as text or JSON only");
-    if (o->top_k < 1 || o->top_k > MAX_TOP_K)
-        return err_set(err, TFM_EINVAL, "the number of predictions is %d; it can be from 1 to %d", o->top_k,
-                       MAX_TOP_K);
     return TFM_OK;
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/limit.h"
 #include "base/mem.h"
 #include "num/gemm.h"
 
@@ -148,19 +149,27 @@ static enum tfm_status check_vocabulary(const struct spm *spm, int size, const c
     return TFM_OK;
 }
 
+enum tfm_status model_find_vocabulary(struct str *path, bool *is_shared, const char *folder,
+                                      struct tfm_error *err)
+{
+    bool is_there;
+    TRY(find_file(path, is_shared, folder, MODEL_VOCAB, err));
+    if (*is_shared)
+        return TFM_OK;
+    TRY(find_file(path, &is_there, folder, MODEL_SOURCE_VOCAB, err));
+    if (!is_there)
+        return err_set(err, TFM_EIO,
+                       "%s holds no vocabulary: neither " MODEL_VOCAB " nor " MODEL_SOURCE_VOCAB
+                       " and " MODEL_TARGET_VOCAB,
+                       folder);
+    return TFM_OK;
+}
+
 static enum tfm_status open_vocabularies(struct tfm_model *model, struct str *path, struct tfm_error *err)
 {
     const struct config *config = &model->config;
-    bool is_shared, is_there;
-    TRY(find_file(path, &is_shared, model->folder, MODEL_VOCAB, err));
-    if (!is_shared) {
-        TRY(find_file(path, &is_there, model->folder, MODEL_SOURCE_VOCAB, err));
-        if (!is_there)
-            return err_set(err, TFM_EIO,
-                           "%s holds no vocabulary: neither " MODEL_VOCAB " nor " MODEL_SOURCE_VOCAB
-                           " and " MODEL_TARGET_VOCAB,
-                           model->folder);
-    }
+    bool is_shared;
+    TRY(model_find_vocabulary(path, &is_shared, model->folder, err));
     TRY(spm_open(&model->source, path->data, err));
     TRY(check_vocabulary(model->source, config->source_vocab_size, "source_vocab_size", config, path->data,
                          err));
@@ -293,9 +302,12 @@ enum tfm_status tfm_model_open_with(struct tfm_model **model, const char *folder
 {
     assert(folder != NULL);
     *model = NULL;
-    if (options->max_positions < 0 || options->max_positions > CONFIG_MAX_DIM)
-        return err_set(err, TFM_EINVAL, "the number of positions is %d; it can be from 1 to %d, or 0",
-                       options->max_positions, CONFIG_MAX_DIM);
+    const struct limit limits[] = {
+        { "precision", (int)options->precision, 0, TFM_PRECISION_INT8 },
+        { "gemm", (int)options->gemm, 0, TFM_GEMM_BF16 },
+        { "max_positions", options->max_positions, 0, CONFIG_MAX_DIM },
+    };
+    TRY(LIMIT_CHECK(limits, err));
     if (options->precision == TFM_PRECISION_FP16)
         return err_set(err, TFM_EINVAL,
                        "weights in fp16 are for the disk only; a model is opened as fp32 or int8");

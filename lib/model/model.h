@@ -58,6 +58,10 @@ enum tfm_status model_read_config(struct config *config, json_t **training, cons
 /* Replaces path by that of the folder's weights. */
 enum tfm_status model_find_weights(struct str *path, const char *folder, struct tfm_error *err);
 
+/* Replaces path by that of the folder's one vocabulary, or of its source vocabulary. */
+enum tfm_status model_find_vocabulary(struct str *path, bool *is_shared, const char *folder,
+                                      struct tfm_error *err);
+
 /* Writes the files of a model folder: config.json, weights.safetensors.gz (or the plain file); the
  * vocabularies are copied by the caller. Each file is atomic, the weights come last. */
 enum tfm_status model_write(const char *folder, const struct config *config, const json_t *training,

@@ -5,10 +5,12 @@
  */
 #include "train/bitext.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "train/links.h"
+#include "train/report.h"
 #include "train/scan.h"
 
 enum tfm_status bitext_name(struct str *name, const struct tfm_corpus *corpus, struct tfm_error *err)
@@ -29,8 +31,10 @@ static enum tfm_status scan(struct bitext *b, struct pool *pool, struct tfm_erro
                                   .block_lines = b->block_lines,
                                   .is_alignment = i == b->n_sides };
     enum tfm_status status = scan_run(scans, n, pool, err);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         b->offset[i] = scans[i].offset;
+        b->not_utf8[i] = scans[i].not_utf8;
+    }
     TRY(status);
     b->n_pairs = scans[0].n_lines;
     b->n_blocks = scans[0].n_blocks;
@@ -74,6 +78,16 @@ void bitext_release(struct bitext *b)
         mem_free(b->offset[i]);
     }
     *b = (struct bitext){ 0 };
+}
+
+void bitext_report(const struct bitext *b, const struct tfm_train_options *options)
+{
+    for (int i = 0; i < b->n_sides; i++) {
+        if (b->not_utf8[i] > 0)
+            report_note(options,
+                        "%s: line %" PRIu64 ": not valid UTF-8, read as U+FFFD here and in later lines",
+                        b->side[i].name, b->not_utf8[i]);
+    }
 }
 
 /* ---- blocks ---- */

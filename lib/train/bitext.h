@@ -21,8 +21,9 @@ struct bitext {
     uint64_t n_pairs;
     int block_lines; /* pairs a block; the last may have fewer */
     int n_blocks;
-    uint64_t *offset[SOURCE_MAX]; /* [n_blocks + 1]: where in its side each block begins */
-    uint64_t fingerprint;         /* of all bytes */
+    uint64_t *offset[SOURCE_MAX];  /* [n_blocks + 1]: where in its side each block begins */
+    uint64_t fingerprint;          /* of all bytes */
+    uint64_t not_utf8[SOURCE_MAX]; /* [n_sides]: the first line that is malformed; 0: none */
 };
 
 /* Names the corpus in messages: "a and b", or "c.tsv", or "text". */
@@ -34,6 +35,9 @@ enum tfm_status bitext_open(struct bitext *bitext, const struct tfm_corpus *corp
                             const struct columns *columns, int block_lines, const struct spool *spool,
                             struct pool *pool, struct tfm_error *err);
 void bitext_release(struct bitext *bitext);
+
+/* Notes which files hold what is no UTF-8, and where it begins. */
+void bitext_report(const struct bitext *bitext, const struct tfm_train_options *options);
 
 static inline int bitext_block_pairs(const struct bitext *bitext, int block)
 {

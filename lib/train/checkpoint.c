@@ -134,6 +134,7 @@ static int compare_ints(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* In ascending order. */
 static enum tfm_status list_updates(struct ints *updates, const char *folder, struct tfm_error *err)
 {
     DIR *dir = opendir(folder);
@@ -147,6 +148,8 @@ static enum tfm_status list_updates(struct ints *updates, const char *folder, st
             status = ints_add(updates, &update, 1, err);
     }
     closedir(dir);
+    if (updates->n > 0)
+        qsort(updates->data, updates->n, sizeof(*updates->data), compare_ints);
     return status;
 }
 
@@ -161,7 +164,6 @@ static enum tfm_status find_newest(struct kept *kept, const struct checkpoints *
         return TFM_OK;
     enum tfm_status status = list_updates(&updates, c->folder.data, err);
     if (status == TFM_OK) {
-        qsort(updates.data, updates.n, sizeof(*updates.data), compare_ints);
         size_t up_to = 0;
         while (up_to < updates.n && updates.data[up_to] <= kept->newest)
             up_to++;
@@ -186,22 +188,81 @@ enum tfm_status checkpoint_prune(const struct checkpoints *c, int n_newest, stru
 
 /* ---- the folder ---- */
 
-/* A copy that followed links has folders where the names should be. Without its name `last` a training would
- * begin again, and write over the model. */
-static enum tfm_status check_links(const struct checkpoints *c, struct tfm_error *err)
+/* A copy that follows links has folders where the names should be, and one that leaves links out has nothing.
+ * Without its name `last` a training would begin again, and write over the model. */
+static enum tfm_status check_last(const char *last, const char *folder, struct tfm_error *err)
 {
-    struct str path = { 0 };
+    struct ints updates = { 0 };
     char target[64];
-    enum tfm_status status = path_join(&path, c->folder.data, "last", err);
-    if (status == TFM_OK && readlink(path.data, target, sizeof(target)) < 0 && errno == EINVAL)
+    if (readlink(last, target, sizeof(target)) >= 0)
+        return TFM_OK;
+    bool is_no_link = errno == EINVAL;
+    enum tfm_status status = list_updates(&updates, folder, err);
+    int newest = status == TFM_OK && updates.n > 0 ? updates.data[updates.n - 1] : -1;
+    if (is_no_link)
         status = err_set(
             err, TFM_EFORMAT,
             "%s should be a symbolic link and is none, as in a copy made by a program that follows "
             "links: copy again with one that keeps them (cp -a, rsync -a), or replace it by a link to "
             "the checkpoint-N of the highest number",
-            path.data);
+            last);
+    else if (newest >= 0)
+        status = err_set(
+            err, TFM_EFORMAT,
+            "%s, the link that names the checkpoint to go on from, is missing, as in a copy made by a program "
+            "that leaves links out: copy again with one that keeps them (cp -a, rsync -a), or make it with "
+            "ln -s " PREFIX "%d %s; or name another --model",
+            last, newest, last);
+    ints_release(&updates);
+    return status;
+}
+
+static enum tfm_status check_links(const struct checkpoints *c, struct tfm_error *err)
+{
+    struct str path = { 0 };
+    enum tfm_status status = path_join(&path, c->folder.data, "last", err);
+    if (status == TFM_OK)
+        status = check_last(path.data, c->folder.data, err);
     str_release(&path);
     return status;
+}
+
+/* What a start makes in the model's folder before it trains; that folder itself is the last. */
+static const char *const start_names[] = { "checkpoints", MODEL_VOCAB, MODEL_SOURCE_VOCAB, MODEL_TARGET_VOCAB,
+                                           "" };
+#define N_START_NAMES (int)(sizeof(start_names) / sizeof(start_names[0]))
+
+static enum tfm_status note_missing(struct checkpoints *c, const char *model, struct tfm_error *err)
+{
+    struct str path = { 0 };
+    enum tfm_status status = TFM_OK;
+    for (int i = 0; i < N_START_NAMES && status == TFM_OK; i++) {
+        status = path_join(&path, model, start_names[i], err);
+        if (status == TFM_OK && !file_exists(path.data))
+            c->made |= 1u << i;
+    }
+    str_release(&path);
+    return status;
+}
+
+void checkpoint_abandon(const struct checkpoints *c, const char *model)
+{
+    struct ints updates = { 0 };
+    struct str path = { 0 };
+    struct tfm_error ignored; /* a failure came before, or the program was stopped */
+    enum tfm_status status = list_updates(&updates, c->folder.data, &ignored);
+    bool is_needed = status != TFM_OK || updates.n > 0;
+    for (int i = 0; i < N_START_NAMES && !is_needed && status == TFM_OK; i++) {
+        status = path_join(&path, model, start_names[i], &ignored);
+        if (status != TFM_OK || !(c->made & 1u << i))
+            continue;
+        if (i == 0)
+            dir_remove(path.data, &ignored);
+        else if (unlink(path.data) != 0)
+            rmdir(path.data); /* stays where it holds anything */
+    }
+    ints_release(&updates);
+    str_release(&path);
 }
 
 static enum tfm_status take_lock(struct checkpoints *c, const char *model, struct tfm_error *err)
@@ -223,7 +284,7 @@ static enum tfm_status take_lock(struct checkpoints *c, const char *model, struc
 enum tfm_status checkpoint_lock(struct checkpoints *c, const char *model, struct tfm_error *err)
 {
     *c = (struct checkpoints){ .lock = -1 };
-    enum tfm_status status = path_join(&c->folder, model, "checkpoints", err);
+    enum tfm_status status = path_join(&c->folder, model, start_names[0], err);
     if (status == TFM_OK && file_exists(c->folder.data))
         status = take_lock(c, model, err);
     if (status != TFM_OK)
@@ -234,7 +295,11 @@ enum tfm_status checkpoint_lock(struct checkpoints *c, const char *model, struct
 enum tfm_status checkpoint_init(struct checkpoints *c, const char *model, struct tfm_error *err)
 {
     *c = (struct checkpoints){ .lock = -1 };
-    enum tfm_status status = path_join(&c->folder, model, "checkpoints", err);
+    enum tfm_status status = path_join(&c->folder, model, start_names[0], err);
+    if (status == TFM_OK)
+        status = note_missing(c, model, err);
+    if (status == TFM_OK)
+        status = dir_make(model, err);
     if (status == TFM_OK)
         status = dir_make(c->folder.data, err);
     if (status == TFM_OK)
@@ -262,19 +327,6 @@ bool checkpoint_exists(const struct checkpoints *c, const char *link)
 {
     char name[64];
     return read_link(c, link, name, sizeof(name));
-}
-
-enum tfm_status checkpoint_is_empty(const struct checkpoints *c, bool *is_empty, struct tfm_error *err)
-{
-    DIR *dir = opendir(c->folder.data);
-    if (dir == NULL)
-        return err_io(err, "cannot read the folder %s", c->folder.data);
-    *is_empty = true;
-    struct dirent *entry;
-    while (*is_empty && (entry = readdir(dir)) != NULL)
-        *is_empty = strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0;
-    closedir(dir);
-    return TFM_OK;
 }
 
 /* ---- writing ---- */
@@ -380,8 +432,9 @@ static enum tfm_status read_block(struct str *path, const char *folder, const ch
     return safetensors_read(path->data, params, block, &type, pool, err);
 }
 
-static enum tfm_status read_blocks(struct str *path, const char *folder, const struct params *params,
-                                   struct optimizer *o, struct pool *pool, struct tfm_error *err)
+static enum tfm_status read_blocks(struct str *path, const char *folder, const struct train_state *state,
+                                   const struct params *params, struct optimizer *o, struct pool *pool,
+                                   struct tfm_error *err)
 {
     TRY(read_block(path, folder, CHECKPOINT_WEIGHTS, params, o->weights, pool, err));
     TRY(read_block(path, folder, CHECKPOINT_MOMENT1, params, o->moment1, pool, err));
@@ -389,20 +442,20 @@ static enum tfm_status read_blocks(struct str *path, const char *folder, const s
     if (o->average == NULL)
         return TFM_OK;
     TRY(path_join(path, folder, CHECKPOINT_AVERAGE, err));
-    if (file_exists(path->data))
+    if (state->has_average || file_exists(path->data))
         return read_block(path, folder, CHECKPOINT_AVERAGE, params, o->average, pool, err);
     memcpy(o->average, o->weights, o->size * sizeof(real)); /* the mean begins here */
     return TFM_OK;
 }
 
 enum tfm_status checkpoint_read_blocks(const struct checkpoints *c, const char *link,
-                                       const struct params *params, struct optimizer *optimizer,
-                                       struct pool *pool, struct tfm_error *err)
+                                       const struct train_state *state, const struct params *params,
+                                       struct optimizer *optimizer, struct pool *pool, struct tfm_error *err)
 {
     struct str path = { 0 }, folder = { 0 };
     enum tfm_status status = path_join(&folder, c->folder.data, link, err);
     if (status == TFM_OK)
-        status = read_blocks(&path, folder.data, params, optimizer, pool, err);
+        status = read_blocks(&path, folder.data, state, params, optimizer, pool, err);
     str_release(&path);
     str_release(&folder);
     return status;

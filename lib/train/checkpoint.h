@@ -19,18 +19,20 @@
 struct checkpoints {
     struct str folder; /* MODEL/checkpoints */
     int lock;          /* held so that two trainings do not share a folder */
+    unsigned made;     /* what was not there before: a bit for each of what a start makes */
 };
 
-/* Makes the folder, locks it and removes what a killed training left half-written. */
+/* Makes both folders, locks the inner one and removes what a killed training left half-written. Checkpoints
+ * without the name `last` among them are an error. */
 enum tfm_status checkpoint_init(struct checkpoints *checkpoints, const char *model, struct tfm_error *err);
 /* Only the lock, where there is a folder: nothing is made or removed. */
 enum tfm_status checkpoint_lock(struct checkpoints *checkpoints, const char *model, struct tfm_error *err);
 void checkpoint_release(struct checkpoints *checkpoints);
 
+/* Removes what a start has made, folders and vocabularies, where it has come to no checkpoint. */
+void checkpoint_abandon(const struct checkpoints *checkpoints, const char *model);
+
 bool checkpoint_exists(const struct checkpoints *checkpoints, const char *link);
-/* True when there is no checkpoint, named or not. */
-enum tfm_status checkpoint_is_empty(const struct checkpoints *checkpoints, bool *is_empty,
-                                    struct tfm_error *err);
 
 /* Writes checkpoint-N, still without a name. */
 enum tfm_status checkpoint_write(const struct checkpoints *checkpoints, const struct train_state *state,
@@ -52,8 +54,9 @@ enum tfm_status checkpoint_prune(const struct checkpoints *checkpoints, int n_ne
 enum tfm_status checkpoint_read_state(const struct checkpoints *checkpoints, const char *link,
                                       struct train_state *state, const struct settings *settings,
                                       struct tfm_error *err);
+/* Without a running mean in the checkpoint, as its state has it, the mean begins with the weights. */
 enum tfm_status checkpoint_read_blocks(const struct checkpoints *checkpoints, const char *link,
-                                       const struct params *params, struct optimizer *optimizer,
-                                       struct pool *pool, struct tfm_error *err);
+                                       const struct train_state *state, const struct params *params,
+                                       struct optimizer *optimizer, struct pool *pool, struct tfm_error *err);
 
 #endif

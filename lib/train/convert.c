@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/limit.h"
 #include "base/mem.h"
 #include "model/shortlist.h"
 #include "train/train_options.h"
@@ -79,9 +80,11 @@ static enum tfm_status check_entry(const char *name, bool force, const char *fol
     return TFM_OK;
 }
 
-static enum tfm_status check_output(const struct tfm_convert_options *o, struct tfm_error *err)
+static enum tfm_status check_options(const struct tfm_convert_options *o, struct tfm_error *err)
 {
     struct stat info;
+    const struct limit limits[] = { { "precision", (int)o->precision, 0, TFM_PRECISION_INT8 } };
+    TRY(LIMIT_CHECK(limits, err));
     if (o->output == NULL || *o->output == '\0')
         return err_set(err, TFM_EINVAL, "no folder to write is named");
     if (stat(o->output, &info) != 0)
@@ -344,7 +347,7 @@ static enum tfm_status write_folder(struct conversion *c, struct str *path, stru
 
 static enum tfm_status convert(struct conversion *c, struct str *path, struct tfm_error *err)
 {
-    TRY(check_output(c->options, err));
+    TRY(check_options(c->options, err));
     TRY(open_inputs(c, err));
     TRY(read_first(c, err));
     TRY(read_all(c, path, err));

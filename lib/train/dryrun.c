@@ -253,7 +253,7 @@ static enum tfm_status report(struct training *t, struct tfm_error *err)
     double tokens, seconds;
     if (t->has_resumed)
         report_note(o, "it stands at update %ld, %.2f epochs; %s", t->state.update, t->point.epochs,
-                    is_finished(t) ? "it is finished, and only the model would be written again"
+                    is_finished(t) ? "it is finished: nothing would be trained"
                                    : "it would go on from there");
     report_note(o, "updates: about %.0f a pass of %.0f target tokens", updates_of_pass(t), tokens_of_pass(t));
     report_sizes(t);

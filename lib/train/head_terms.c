@@ -5,10 +5,11 @@
  */
 #include "train/head_terms.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/limit.h"
 
 #define MAX_WEIGHT 1000
 
@@ -41,7 +42,11 @@ static enum tfm_status check_loss(const struct tfm_head_loss *loss, const struct
                                   struct tfm_error *err)
 {
     char name[48];
-    assert((unsigned)loss->part <= TFM_CROSS && (unsigned)loss->kind <= TFM_HEAD_ALIGNMENT_MSE);
+    const struct limit choices[] = {
+        { "the part of a head loss", (int)loss->part, 0, TFM_CROSS },
+        { "the kind of a head loss", (int)loss->kind, 0, TFM_HEAD_ALIGNMENT_MSE },
+    };
+    TRY(LIMIT_CHECK(choices, err));
     int n_layers = config_attention_layers(c, loss->part);
     const char *part = config_part_name(loss->part);
     name_of(name, sizeof(name), loss, c);
@@ -87,9 +92,6 @@ enum tfm_status head_terms_check(const struct tfm_train_options *o, const struct
                                  struct tfm_error *err)
 {
     char name[48], other[48];
-    if (o->n_head_losses > TFM_MAX_HEAD_LOSSES)
-        return err_set(err, TFM_EINVAL, "found %d losses on heads; there can be %d", o->n_head_losses,
-                       TFM_MAX_HEAD_LOSSES);
     for (int i = 0; i < o->n_head_losses; i++) {
         TRY(check_loss(&o->head_losses[i], c, err));
         name_of(name, sizeof(name), &o->head_losses[i], c);

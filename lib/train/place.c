@@ -104,19 +104,20 @@ static enum tfm_status no_pair(const struct training *t, struct tfm_error *err)
     struct str name = { 0 };
     TRY(bitext_name(&name, &o->corpora[0], err));
     const char *others = o->n_corpora > 1 ? " and others" : "";
+    const char *unit = t->corpus.is_text ? "line" : "pair";
     uint64_t n_pairs = windows_pairs(&t->windows);
     enum tfm_status status;
     if (t->windows.pass_pairs == 0 && n_pairs > 0)
-        status = err_set(err, TFM_EINVAL, "%s%s: a pass sees none of %" PRIu64 " pairs: raise --weights",
-                         name.data, others, n_pairs);
+        status = err_set(err, TFM_EINVAL, "%s%s: a pass sees none of %" PRIu64 " %ss: raise --weights",
+                         name.data, others, n_pairs, unit);
     else
-        status = err_set(err, TFM_EFORMAT,
-                         "%s%s: no %s to train on: of %" PRIu64
-                         " read, %ld are empty%s, %ld longer than %d pieces (--max-length) and %ld "
-                         "too unequal (--max-length-ratio)",
-                         name.data, others, t->corpus.is_text ? "line" : "pair", t->windows.pass_pairs,
-                         tally->empty, t->corpus.is_text ? "" : " on a side", tally->too_long, o->max_length,
-                         tally->unequal);
+        status =
+            err_set(err, TFM_EFORMAT,
+                    "%s%s: no %s to train on: of %" PRIu64
+                    " read, %ld are empty%s, %ld longer than %d pieces (--max-length) and %ld "
+                    "too unequal (--max-length-ratio)",
+                    name.data, others, unit, t->windows.pass_pairs, tally->empty,
+                    t->corpus.is_text ? "" : " on a side", tally->too_long, o->max_length, tally->unequal);
     str_release(&name);
     return status;
 }

@@ -1,8 +1,8 @@
 /*
  * scan.c: the first pass over a parallel text. What would shift one side against the other is refused with
  * its place: files of unequal length, and lines of a tab-separated file that lack a column or, where no
- * columns are named, have more than two. The fingerprint is of all bytes: four lanes of eight bytes each,
- * mixed by base/rng.h, so that the processor works on four at a time.
+ * columns are named, have more than two. The first line that is no UTF-8 is noted. The fingerprint is of all
+ * bytes: four lanes of eight bytes each, mixed by base/rng.h, so that the processor works on four at a time.
  */
 #include "train/scan.h"
 
@@ -13,6 +13,7 @@
 #include "base/line.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "text/utf8.h"
 
 #define CHUNK ((size_t)1 << 20) /* bytes read at a time: a part of the fingerprint's definition */
 
@@ -87,10 +88,39 @@ static enum tfm_status check_length(const struct scan *s, uint64_t end, struct t
                    s->source->name, s->n_lines + 1, LINE_LONGEST >> 20);
 }
 
-/* A line ends before `end`. */
-static enum tfm_status end_line(struct scan *s, uint64_t end, struct tfm_error *err)
+static enum tfm_status check_text_again(struct scan *s, size_t size, struct tfm_error *err)
+{
+    size_t n;
+    char *line = mem_alloc(size, err);
+    if (line == NULL)
+        return TFM_ENOMEM;
+    enum tfm_status status = source_read(s->source, line, size, s->line_begin, &n, err);
+    if (status == TFM_OK && !utf8_is_valid(line, n))
+        s->not_utf8 = s->n_lines + 1;
+    mem_free(line);
+    return status;
+}
+
+/* A line that begins before the chunk at `place` is read again as a whole. */
+static enum tfm_status check_text(struct scan *s, uint64_t end, const char *chunk, uint64_t place,
+                                  struct tfm_error *err)
+{
+    size_t size = (size_t)(end - s->line_begin);
+    if (s->is_alignment || s->not_utf8 != 0 || size == 0)
+        return TFM_OK;
+    if (s->line_begin < place)
+        return check_text_again(s, size, err);
+    if (!utf8_is_valid(chunk + (s->line_begin - place), size))
+        s->not_utf8 = s->n_lines + 1;
+    return TFM_OK;
+}
+
+/* A line ends before `end`, in the chunk at `place`. */
+static enum tfm_status end_line(struct scan *s, uint64_t end, const char *chunk, uint64_t place,
+                                struct tfm_error *err)
 {
     TRY(check_length(s, end, err));
+    TRY(check_text(s, end, chunk, place, err));
     if (s->columns != NULL)
         TRY(check_columns(s, err));
     if (s->n_lines % (uint64_t)s->block_lines == 0) {
@@ -121,7 +151,7 @@ static enum tfm_status scan_chunk(struct scan *s, const char *data, size_t n, ui
             count_tabs(s, text, line_end != NULL ? line_end : end);
         if (line_end == NULL)
             return check_length(s, place + n, err);
-        TRY(end_line(s, place + (uint64_t)(line_end - data), err));
+        TRY(end_line(s, place + (uint64_t)(line_end - data), data, place, err));
         text = line_end + 1;
     }
     return TFM_OK;
@@ -131,7 +161,7 @@ static enum tfm_status scan_chunk(struct scan *s, const char *data, size_t n, ui
 static enum tfm_status end_file(struct scan *s, uint64_t size, bool is_mark, struct tfm_error *err)
 {
     if (size > s->line_begin && !is_mark)
-        TRY(end_line(s, size, err));
+        TRY(end_line(s, size, NULL, size, err));
     return note_offset(s, size, err);
 }
 

@@ -11,12 +11,13 @@ struct scan { /* of one file */
     const struct source *source;
     const struct columns *columns; /* NULL: its lines are not looked into */
     int block_lines;
-    bool is_alignment; /* of the others' lines */
+    bool is_alignment; /* of the others' lines: it is no text */
     /* what is found */
     uint64_t n_lines;
     int n_blocks;
     uint64_t *offset; /* [n_blocks + 1]: first byte of each block, and the size; mem_free it */
     uint64_t fingerprint;
+    uint64_t not_utf8; /* the first line that is malformed; 0: none */
     /* on the way */
     uint64_t line_begin; /* of the running line */
     int n_tabs;          /* in it so far */

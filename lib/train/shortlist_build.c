@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/limit.h"
 #include "base/mem.h"
 #include "model/model.h"
 #include "model/shortlist.h"
@@ -42,17 +43,15 @@ static enum tfm_status check_options(const struct tfm_shortlist_options *o, stru
 {
     if (o->model == NULL)
         return err_set(err, TFM_EINVAL, "no model is named to make a shortlist for");
-    if (o->n_corpora < 1)
+    if (o->corpora == NULL || o->n_corpora < 1)
         return err_set(err, TFM_EINVAL, "no corpus is named to make a shortlist from");
     if (o->first < 1 || o->first > MOST_LISTED || o->best < 0 || o->best > MOST_LISTED)
         return err_set(err, TFM_EINVAL,
                        "a shortlist of the %d first and the %d best cannot be: expected 1 to %d and 0 to %d",
                        o->first, o->best, MOST_LISTED, MOST_LISTED);
-    if (!(o->threshold >= 0 && o->threshold <= 1))
-        return err_set(err, TFM_EINVAL,
-                       "the least probability of a listed piece is %g; it must be from 0 to 1",
-                       (double)o->threshold);
-    return TFM_OK;
+    const struct limit limits[] = { { "the least probability of a listed piece", o->threshold, 0, 1 },
+                                    { "the number of threads (0: one a core)", o->threads, 0, 1024 } };
+    return LIMIT_CHECK(limits, err);
 }
 
 /* ---- the corpus ---- */

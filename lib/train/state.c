@@ -22,6 +22,7 @@ void state_set(struct settings *settings, const char *name, const char *format, 
     va_list args;
     va_start(args, format);
     setting->name = name;
+    setting->is_late = false;
     int len = vsnprintf(setting->value, sizeof(setting->value), format, args);
     va_end(args);
     assert(len >= 0 && len < (int)sizeof(setting->value));
@@ -92,13 +93,13 @@ enum tfm_status state_write(const struct train_state *s, const struct settings *
                             struct tfm_error *err)
 {
     /* json_pack takes over the "o" values, also when it fails. */
-    json_t *root =
-        json_pack("{s:i, s:I, s:i, s:i, s:i, s:I, s:f, s:i, s:f, s:f, s:b, s:f, s:o, s:o}", "format_version",
-                  STATE_FORMAT_VERSION, "update", (json_int_t)s->update, "epoch", s->epoch, "window",
-                  s->window, "batch", s->batch, "sentences", (json_int_t)s->epoch_pairs, "target_tokens",
-                  s->target_tokens, "lanes", s->n_lanes, "loss_sum", s->loss_sum, "loss_tokens",
-                  s->loss_tokens, "validation_is_due", (int)s->valid_is_due, "seconds", s->seconds,
-                  "first_pass", tally_to_json(&s->tally), "settings", settings_to_json(settings));
+    json_t *root = json_pack(
+        "{s:i, s:I, s:i, s:i, s:i, s:I, s:f, s:i, s:f, s:f, s:b, s:b, s:b, s:f, s:o, s:o}", "format_version",
+        STATE_FORMAT_VERSION, "update", (json_int_t)s->update, "epoch", s->epoch, "window", s->window,
+        "batch", s->batch, "sentences", (json_int_t)s->epoch_pairs, "target_tokens", s->target_tokens,
+        "lanes", s->n_lanes, "loss_sum", s->loss_sum, "loss_tokens", s->loss_tokens, "validation_is_due",
+        (int)s->valid_is_due, "has_average", (int)s->has_average, "is_ended", (int)s->is_ended, "seconds",
+        s->seconds, "first_pass", tally_to_json(&s->tally), "settings", settings_to_json(settings));
     if (root == NULL || add_scores(root, s->scores) != 0 || add_terms(root, &s->terms) != 0 ||
         add_pretrained(root, s->pretrained) != 0) {
         json_decref(root);
@@ -168,6 +169,8 @@ static enum tfm_status check_settings(const json_t *root, const struct settings 
     for (int i = 0; i < settings->n; i++) {
         const struct setting *setting = &settings->list[i];
         const char *before;
+        if (setting->is_late && json_object_get(object, setting->name) == NULL)
+            continue;
         TRY(json_get_string(object, setting->name, &before, path, err));
         if (strcmp(before, setting->value) != 0)
             return err_set(
@@ -209,6 +212,9 @@ static enum tfm_status read_fields(struct train_state *s, const struct settings 
     const char *pretrained = json_string_value(json_object_get(root, "pretrained"));
     snprintf(s->pretrained, sizeof(s->pretrained), "%s", pretrained != NULL ? pretrained : "");
     TRY(json_get_bool(root, "validation_is_due", &s->valid_is_due, path, err));
+    s->has_average =
+        json_is_true(json_object_get(root, "has_average"));        /* an earlier tfm did not write it ... */
+    s->is_ended = json_is_true(json_object_get(root, "is_ended")); /* ... nor this */
     TRY(json_get_real(root, "seconds", 0, HUGE_VAL, &s->seconds, path, err));
     for (int m = 0; m < N_METRICS; m++)
         TRY(read_score(&s->scores[m], root, train_options_metric((enum metric)m), path, err));

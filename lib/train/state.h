@@ -30,6 +30,8 @@ struct train_state { /* where a training stands; weights and moments apart */
     double loss_tokens;      /* ... over so many target tokens */
     struct head_terms terms; /* likewise, of losses on heads */
     bool valid_is_due;       /* stopped before a validation that was due */
+    bool has_average;        /* a running mean of the weights lies beside them */
+    bool is_ended;           /* came to its end, with all that belongs to that */
     struct score scores[N_METRICS];
     struct tally tally; /* of the first epoch's windows up to this one */
     char pretrained[256]; /* the model that it began with; "": none */
@@ -43,6 +45,7 @@ struct train_state { /* where a training stands; weights and moments apart */
 struct setting {
     const char *name; /* "--seed" */
     char value[STATE_MAX_VALUE];
+    bool is_late; /* trainings of an earlier tfm do not have it */
 };
 
 struct settings {

@@ -4,10 +4,10 @@
  */
 #include "train/train_options.h"
 
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 
+#include "base/limit.h"
 #include "base/pool.h"
 #include "train/head_terms.h"
 
@@ -53,7 +53,7 @@ const char *train_options_arch(const struct config *config)
 
 bool train_options_is_text(const struct tfm_train_options *o)
 {
-    if (o->arch != TFM_ARCH_DECODER || o->n_corpora <= 0)
+    if (o->arch != TFM_ARCH_DECODER || o->n_corpora <= 0 || o->corpora == NULL)
         return o->arch == TFM_ARCH_ENCODER;
     const struct tfm_corpus *first = &o->corpora[0];
     return first->tsv != NULL ? o->source_field > 0 && o->target_field == 0 : first->target == NULL;
@@ -100,6 +100,37 @@ void tfm_train_options_init(struct tfm_train_options *options)
 }
 
 /* ---- checks ---- */
+
+/* What only a program can get wrong: the command line has names for these. */
+static enum tfm_status check_choices(const struct tfm_train_options *o, struct tfm_error *err)
+{
+    const struct limit choices[] = {
+        { "norm_position", (int)o->norm_position, 0, TFM_NORM_PRESET },
+        { "norm", (int)o->norm, 0, TFM_RMS_NORM },
+        { "activation", (int)o->activation, 0, TFM_ACTIVATION_GEGLU },
+        { "init", (int)o->init, 0, TFM_INIT_DEPTH_SCALED },
+        { "dec_cell", (int)o->dec_cell, 0, TFM_CELL_PRESET },
+        { "arch", (int)o->arch, 0, TFM_ARCH_ENCODER },
+        { "rnn_cell", (int)o->rnn_cell, 0, TFM_RNN_LSTM },
+        { "rnn_attention", (int)o->rnn_attention, 0, TFM_RNN_GENERAL },
+        { "tie", (int)o->tie, 0, TFM_TIE_NONE },
+        { "positions", (int)o->positions, 0, TFM_POSITIONS_NONE },
+        { "attention_function", (int)o->attention_function, 0, TFM_ATTENTION_ADDITIVE },
+        { "attention_scale", (int)o->attention_scale, 0, TFM_SCALE_NONE },
+        { "lr_decay", (int)o->lr_decay, 0, TFM_DECAY_NONE },
+        { "lr_warmup.unit", (int)o->lr_warmup.unit, 0, TFM_MINUTES },
+        { "after.unit", (int)o->after.unit, 0, TFM_MINUTES },
+        { "disp_freq.unit", (int)o->disp_freq.unit, 0, TFM_MINUTES },
+        { "valid_freq.unit", (int)o->valid_freq.unit, 0, TFM_MINUTES },
+        { "save_freq.unit", (int)o->save_freq.unit, 0, TFM_MINUTES },
+        { "gemm", (int)o->gemm, 0, TFM_GEMM_BF16 },
+        { "n_head_losses (--head-loss)", o->n_head_losses, 0, TFM_MAX_HEAD_LOSSES },
+    };
+    TRY(LIMIT_CHECK(choices, err));
+    if (o->n_head_losses > 0 && o->head_losses == NULL)
+        return err_set(err, TFM_EINVAL, "n_head_losses is %d, but head_losses is NULL", o->n_head_losses);
+    return TFM_OK;
+}
 
 /* Whatever sets the learning rate must not hang on the clock: it decides digits. */
 static enum tfm_status check_schedule(const struct tfm_train_options *o, struct tfm_error *err)
@@ -227,10 +258,7 @@ static enum tfm_status check_files(const struct tfm_train_options *o, struct tfm
 
 static enum tfm_status check_numbers(const struct tfm_train_options *o, struct tfm_error *err)
 {
-    const struct {
-        const char *name;
-        double value, min, max;
-    } limits[] = {
+    const struct limit limits[] = {
         { "--vocab-size", o->vocab_size, 16, 1000000 },
         { "--attention-window", o->attention_window, 0, 1000000 },
         { "--max-positions", o->max_positions, 1, 65536 },
@@ -241,6 +269,9 @@ static enum tfm_status check_numbers(const struct tfm_train_options *o, struct t
         { "--optimizer-delay", o->optimizer_delay, 1, 10000 },
         { "--learn-rate", o->learn_rate, 0, HUGE_VAL },
         { "--lr-warmup", o->lr_warmup.amount, 0, HUGE_VAL },
+        { "--dropout", o->dropout, -1, 1 }, /* less than 0: the preset's */
+        { "--attention-dropout", o->attention_dropout, -1, 1 },
+        { "--activation-dropout", o->activation_dropout, -1, 1 },
         { "--layer-drop", o->layer_drop, 0, 0.95 },
         { "--label-smoothing", o->label_smoothing, 0, 0.99 },
         { "--mask-rate", o->mask_rate, 0.001, 1 },
@@ -258,11 +289,7 @@ static enum tfm_status check_numbers(const struct tfm_train_options *o, struct t
         { "--exponential-smoothing", o->exponential_smoothing, 0, 1 },
         { "--cpu-threads", o->threads, 0, MAX_THREADS },
     };
-    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-        if (!(limits[i].value >= limits[i].min && limits[i].value <= limits[i].max))
-            return err_set(err, TFM_EINVAL, "%s is %g; it can be from %g to %g", limits[i].name,
-                           limits[i].value, limits[i].min, limits[i].max);
-    }
+    TRY(LIMIT_CHECK(limits, err));
     if (o->max_length_ratio > 0 && o->max_length_ratio < 1)
         return err_set(err, TFM_EINVAL, "--max-length-ratio is %g; it can be 0 (off) or from 1 up",
                        o->max_length_ratio);
@@ -420,24 +447,6 @@ static enum tfm_status check_architecture(const struct tfm_train_options *o, str
     return TFM_EINVAL;
 }
 
-static void assert_choices(const struct tfm_train_options *options)
-{
-    assert((unsigned)options->tie <= TFM_TIE_NONE);
-    assert((unsigned)options->norm_position <= TFM_NORM_PRESET);
-    assert((unsigned)options->dec_cell <= TFM_CELL_PRESET);
-    assert((unsigned)options->arch <= TFM_ARCH_ENCODER && (unsigned)options->rnn_cell <= TFM_RNN_LSTM);
-    assert((unsigned)options->rnn_attention <= TFM_RNN_GENERAL);
-    assert((unsigned)options->norm <= TFM_RMS_NORM);
-    assert((unsigned)options->activation <= TFM_ACTIVATION_GEGLU);
-    assert((unsigned)options->init <= TFM_INIT_DEPTH_SCALED);
-    assert((unsigned)options->positions <= TFM_POSITIONS_NONE);
-    assert((unsigned)options->attention_function <= TFM_ATTENTION_ADDITIVE);
-    assert((unsigned)options->attention_scale <= TFM_SCALE_NONE);
-    assert((unsigned)options->lr_decay <= TFM_DECAY_NONE);
-    assert((unsigned)options->gemm <= TFM_GEMM_BF16);
-    (void)options;
-}
-
 /* What a preset says where an option does not. */
 static void resolve_rates(struct tfm_train_options *o)
 {
@@ -456,7 +465,7 @@ static void resolve_rates(struct tfm_train_options *o)
 enum tfm_status train_options_resolve(struct tfm_train_options *resolved, struct metric_list *metrics,
                                       const struct tfm_train_options *options, struct tfm_error *err)
 {
-    assert_choices(options);
+    TRY(check_choices(options, err));
     *resolved = *options;
     *metrics = (struct metric_list){ 0 };
     struct config config;

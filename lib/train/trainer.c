@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "train/diverge.h"
 #include "train/export.h"
@@ -159,6 +160,7 @@ static enum tfm_status run_update(struct trainer *r, struct tfm_error *err)
     TRY(check_loss(r, s->update + 1, sum.loss / n_labels, r->gradient_norm, err));
 
     s->update++;
+    s->is_ended = false;
     s->target_tokens += n_target;
     s->loss_sum += sum.loss;
     s->loss_tokens += n_labels;
@@ -231,14 +233,13 @@ static enum tfm_status save(struct trainer *r, const bool *is_best, struct tfm_e
     struct training *t = r->t;
     struct train_state *s = &t->state;
     bool is_rewrite = t->saved_update == s->update;
-    /* At the first save others can only be of an earlier start, which was killed before one counted. */
-    int n_kept = t->saved_update < 0 ? 1 : t->options.keep_last;
     r->save_is_due = false;
     breakdown_to(t->breakdown, PROFILE_SAVE);
     if (r->is_saved)
         return TFM_OK;
     s->seconds = training_seconds(t);
     if (!is_rewrite) {
+        s->has_average = t->optimizer.average != NULL;
         TRY(check_weights(r, err));
         TRY(checkpoint_write(&t->checkpoints, s, &t->settings, &t->params, &t->optimizer, t->pool, err));
     }
@@ -251,7 +252,7 @@ static enum tfm_status save(struct trainer *r, const bool *is_best, struct tfm_e
         TRY(checkpoint_link(&t->checkpoints, "last", s->update, err));
     t->saved_update = s->update;
     r->is_saved = true;
-    TRY(checkpoint_prune(&t->checkpoints, n_kept, err));
+    TRY(checkpoint_prune(&t->checkpoints, t->options.keep_last, err));
     report_saved(r);
     return TFM_OK;
 }
@@ -352,6 +353,12 @@ static enum tfm_status validate_end(struct trainer *r, bool *is_best, struct tfm
     return checkpoint_prune(&t->checkpoints, t->options.keep_last, err);
 }
 
+static enum tfm_status mark_end(struct trainer *r, struct tfm_error *err)
+{
+    r->t->state.is_ended = true;
+    return checkpoint_rewrite(&r->t->checkpoints, &r->t->state, &r->t->settings, err);
+}
+
 static enum tfm_status finish(struct trainer *r, struct tfm_error *err)
 {
     struct training *t = r->t;
@@ -360,16 +367,29 @@ static enum tfm_status finish(struct trainer *r, struct tfm_error *err)
     if (is_stalled(r))
         report_note(&t->options, "stopped early: %d validations without a better %s",
                     t->options.early_stopping, train_options_metric(deciding_metric(t)));
-    if (t->metrics.n == 0 || r->validated_update == t->state.update)
-        return TFM_OK;
-    return validate_end(r, is_best, err);
+    if (t->metrics.n > 0 && r->validated_update != t->state.update)
+        TRY(validate_end(r, is_best, err));
+    return mark_end(r, err);
 }
 
-/* There is nothing left to be trained; but the validation at the end may have been killed, and so is made
+static bool has_model(const struct training *t)
+{
+    static const char *const names[] = { MODEL_CONFIG, MODEL_WEIGHTS, MODEL_PLAIN_WEIGHTS };
+    char path[4096];
+    bool is_there[3];
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof(path), "%s/%s", t->options.model, names[i]);
+        is_there[i] = file_exists(path);
+    }
+    return is_there[0] && (is_there[1] || is_there[2]);
+}
+
+/* There is nothing left to be trained; but the end may have been killed, or its model removed, and so is made
  * again. (Stalled validations were saved.) */
 static enum tfm_status export_again(struct trainer *r, struct tfm_error *err)
 {
     struct training *t = r->t;
+    const struct train_state end = t->state;
     bool is_best[N_METRICS] = { false };
     char link[32] = "last";
     breakdown_to(t->breakdown, PROFILE_SAVE);
@@ -379,15 +399,31 @@ static enum tfm_status export_again(struct trainer *r, struct tfm_error *err)
         if (!is_stalled(r))
             TRY(validate_end(r, is_best, err));
         if (is_best[deciding_metric(t)]) /* and written */
-            return TFM_OK;
+            return mark_end(r, err);
         snprintf(link, sizeof(link), "best-%s", train_options_metric(deciding_metric(t)));
     }
     if (checkpoint_exists(&t->checkpoints, link) && strcmp(link, "last") != 0) {
         TRY(checkpoint_read_state(&t->checkpoints, link, &t->state, &t->settings, err));
-        TRY(checkpoint_read_blocks(&t->checkpoints, link, &t->params, &t->optimizer, t->pool, err));
+        TRY(checkpoint_read_blocks(&t->checkpoints, link, &t->state, &t->params, &t->optimizer, t->pool,
+                                   err));
         TRY(place_find(t, err));
     }
-    return export_judged(r, &t->state, err);
+    TRY(export_judged(r, &t->state, err));
+    t->state = end;
+    return mark_end(r, err);
+}
+
+/* Goes on with a training that had come to its end. */
+static enum tfm_status end_again(struct trainer *r, struct tfm_error *err)
+{
+    const struct training *t = r->t;
+    if (!t->state.is_ended || !has_model(t))
+        return export_again(r, err);
+    report_note(
+        &t->options,
+        "the training in %s is finished (update %ld), and nothing was changed; it goes on with a larger %s",
+        t->options.model, t->state.update, is_stalled(r) ? "--early-stopping" : "--after");
+    return TFM_OK;
 }
 
 static enum tfm_status train(struct trainer *r, struct tfm_error *err)
@@ -418,8 +454,8 @@ enum tfm_status trainer_run(const struct tfm_train_options *options, const struc
     r.began = training_clock();
     r.is_saved = t->has_resumed;
     if (status == TFM_OK)
-        status = t->has_resumed && is_finished(&r) && !t->state.valid_is_due ? export_again(&r, err)
-                                                                             : train(&r, err);
+        status =
+            t->has_resumed && is_finished(&r) && !t->state.valid_is_due ? end_again(&r, err) : train(&r, err);
     ints_release(&r.pairs);
     if (is_open && t->breakdown != NULL && (status == TFM_OK || status == TFM_ESTOPPED))
         report_profile(&r);

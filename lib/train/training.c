@@ -36,14 +36,9 @@ const real *training_judged(const struct training *t)
 
 /* ---- the folder ---- */
 
-/* A finished model that nobody can go on with must not be overwritten. (A training that was killed early
- * leaves a checkpoint without a name; it begins again.) */
+/* A finished model that nobody can go on with must not be overwritten. */
 static enum tfm_status check_folder(const struct training *t, struct tfm_error *err)
 {
-    bool is_empty;
-    TRY(checkpoint_is_empty(&t->checkpoints, &is_empty, err));
-    if (!is_empty)
-        return TFM_OK;
     struct str path = { 0 };
     enum tfm_status status = path_join(&path, t->options.model, MODEL_CONFIG, err);
     if (status == TFM_OK && file_exists(path.data))
@@ -58,7 +53,6 @@ static enum tfm_status check_folder(const struct training *t, struct tfm_error *
 
 static enum tfm_status open_folder(struct training *t, struct tfm_error *err)
 {
-    TRY(dir_make(t->options.model, err));
     TRY(checkpoint_init(&t->checkpoints, t->options.model, err));
     t->has_resumed = checkpoint_exists(&t->checkpoints, "last");
     if (t->has_resumed)
@@ -99,8 +93,9 @@ static enum tfm_status open_data(struct training *t, struct tfm_error *err)
     const char *folder = t->checkpoints.folder.data;
     TRY(windows_open(&t->windows, o, folder, t->has_resumed, t->pool, err));
     if (t->windows.n > 1)
-        report_note(o, "corpus: %" PRIu64 " pairs; a pass has %" PRIu64 " in %d windows (--shuffle-window)",
-                    windows_pairs(&t->windows), t->windows.pass_pairs, t->windows.n);
+        report_note(o, "corpus: %" PRIu64 " %s; a pass has %" PRIu64 " in %d windows (--shuffle-window)",
+                    windows_pairs(&t->windows), train_options_is_text(o) ? "lines" : "pairs",
+                    t->windows.pass_pairs, t->windows.n);
     TRY(vocab_init(&t->vocab, o, &t->windows, t->has_resumed, err));
     const struct spm *target = train_options_is_text(o) ? NULL : t->vocab.target;
     TRY(corpus_init(&t->corpus, t->vocab.source, target, o->max_length, o->max_length_ratio, err));
@@ -132,10 +127,8 @@ static enum tfm_status set_weights(struct training *t, struct tfm_error *err)
         double weight = t->options.corpora[i].weight;
         status = str_printf(&list, err, "%s%g", i > 0 ? "," : "", weight > 0 ? weight : 1);
     }
-    uint64_t fingerprint = 0;
-    for (size_t i = 0; i < list.len; i++)
-        fingerprint = rng_mix(fingerprint ^ (unsigned char)list.data[i]);
     if (status == TFM_OK && list.len >= STATE_MAX_VALUE) {
+        uint64_t fingerprint = rng_hash(0, list.data, list.len);
         str_clear(&list);
         status = str_printf(&list, err, "%d (fingerprint %016" PRIx64 ")", t->options.n_corpora, fingerprint);
     }
@@ -145,12 +138,23 @@ static enum tfm_status set_weights(struct training *t, struct tfm_error *err)
     return status;
 }
 
+/* "8000 pieces" or "8000 and 7000 pieces". */
+static void name_sizes(char *text, size_t size, const struct vocab *vocab)
+{
+    if (vocab->source == vocab->target)
+        snprintf(text, size, "%d pieces", spm_size(vocab->source));
+    else
+        snprintf(text, size, "%d and %d pieces", spm_size(vocab->source), spm_size(vocab->target));
+}
+
 static enum tfm_status list_settings(struct training *t, struct tfm_error *err)
 {
     const struct tfm_train_options *o = &t->options;
     static const char *const activations[] = { "relu", "gelu", "gelu-tanh", "swish", "swiglu", "geglu" };
     const struct config *c = &t->config;
     struct settings *s = &t->settings;
+    char sizes[40];
+    name_sizes(sizes, sizeof(sizes), &t->vocab);
     state_set(s, "--seed", "%" PRIu64, o->seed);
     state_set(s, "--mini-batch-words", "%d", o->mini_batch_words);
     state_set(s, "--max-length", "%d", o->max_length);
@@ -181,8 +185,12 @@ static enum tfm_status list_settings(struct training *t, struct tfm_error *err)
     state_set(s, "--rnn-cell", "%s", config_choice(c, "rnn_cell"));
     state_set(s, "--rnn-attention", "%s", config_choice(c, "rnn_attention"));
     state_set(s, "--tied-embeddings", "%s", config_choice(c, "tie_embeddings"));
-    state_set(s, "a corpus of", "%" PRIu64 " pairs (fingerprint %016" PRIx64 ")", windows_pairs(&t->windows),
-              t->windows.fingerprint);
+    bool is_text = train_options_is_text(o);
+    state_set(s, is_text ? "a text of" : "a corpus of", "%" PRIu64 " %s (fingerprint %016" PRIx64 ")",
+              windows_pairs(&t->windows), is_text ? "lines" : "pairs", t->windows.fingerprint);
+    s->list[s->n - 1].is_late = is_text;
+    state_set(s, "a vocabulary of", "%s (fingerprint %016" PRIx64 ")", sizes, t->vocab.fingerprint);
+    s->list[s->n - 1].is_late = true;
     return set_weights(t, err);
 }
 
@@ -208,7 +216,6 @@ static enum tfm_status begin(struct training *t, struct tfm_error *err)
     int n_lanes = t->options.threads < MAX_LANES ? t->options.threads : MAX_LANES;
     t->state = (struct train_state){ .epoch = 1, .n_lanes = n_lanes };
     head_terms_bind(t->head_losses, &t->state.terms, &t->options, &t->config);
-    t->saved_update = -1;
     return place_begin(t, err);
 }
 
@@ -249,14 +256,31 @@ static int copies_of(const struct training *t)
 }
 
 /* Who multiplies matrices, for the log. */
-static const char *products_name(const struct training *t)
+static void name_products(char *text, size_t size, enum tfm_gemm gemm)
 {
-    switch (t->options.gemm) {
-    case TFM_GEMM_BLAS: return gemm_kernels(); /* OpenBLAS tells them apart */
-    case TFM_GEMM_BF16X3: return "tiles of bf16, three for one";
-    case TFM_GEMM_BF16: return "tiles of bf16";
-    default: return "own kernels";
+    switch (gemm) {
+    case TFM_GEMM_OWN: snprintf(text, size, "own kernels"); break;
+    case TFM_GEMM_BLAS: snprintf(text, size, "OpenBLAS (%s kernels)", gemm_kernels()); break;
+    case TFM_GEMM_BF16X3: snprintf(text, size, "tiles of bf16, three for one"); break;
+    case TFM_GEMM_BF16: snprintf(text, size, "tiles of bf16"); break;
     }
+}
+
+static void report_model(const struct training *t)
+{
+    const struct config *c = &t->config;
+    char layers[32], sizes[40], products[80];
+    if (c->architecture == CONFIG_ENCODER_DECODER)
+        snprintf(layers, sizeof(layers), "%d+%d", c->encoder_layers, c->decoder_layers);
+    else
+        snprintf(layers, sizeof(layers), "%d", c->encoder_layers + c->decoder_layers);
+    name_sizes(sizes, sizeof(sizes), &t->vocab);
+    name_products(products, sizeof(products), t->options.gemm);
+    report_note(&t->options, "model: %s layers, width %d, %s, %zu parameters; %d lane%s; products by %s",
+                layers, c->d_model, sizes, t->params.size, t->state.n_lanes, t->state.n_lanes == 1 ? "" : "s",
+                products);
+    if (t->has_resumed)
+        report_note(&t->options, "resumed at update %ld (epoch %d)", t->state.update, t->state.epoch);
 }
 
 /* That such products are to be had here. */
@@ -279,19 +303,15 @@ static enum tfm_status open_model(struct training *t, struct tfm_error *err)
     TRY(params_list(&t->params, c, err));
     TRY(optimizer_init(&t->optimizer, t->params.size, t->options.exponential_smoothing > 0, err));
     if (t->has_resumed)
-        TRY(checkpoint_read_blocks(&t->checkpoints, "last", &t->params, &t->optimizer, t->pool, err));
+        TRY(checkpoint_read_blocks(&t->checkpoints, "last", &t->state, &t->params, &t->optimizer, t->pool,
+                                   err));
     else
         TRY(init_blocks(t, err));
     params_bind(&t->weights, c, t->optimizer.weights);
     params_bind(&t->judged_weights, c, (real *)training_judged(t));
     net_bind(&t->net, c, &t->weights);
     net_bind(&t->judged_net, c, &t->judged_weights);
-    report_note(&t->options,
-                "model: %d+%d layers, width %d, %d and %d pieces, %zu parameters; %d lane%s; products by %s",
-                c->encoder_layers, c->decoder_layers, c->d_model, c->source_vocab_size, c->vocab_size,
-                t->params.size, t->state.n_lanes, t->state.n_lanes == 1 ? "" : "s", products_name(t));
-    if (t->has_resumed)
-        report_note(&t->options, "resumed at update %ld (epoch %d)", t->state.update, t->state.epoch);
+    report_model(t);
     struct lanes_size size = { .n = t->state.n_lanes,
                                .threads = t->options.threads,
                                .longest = longest_side(t),
@@ -327,6 +347,7 @@ enum tfm_status training_init(struct training *t, const struct tfm_train_options
 {
     enum cpu_tier tier;
     t->checkpoints.lock = -1;
+    t->saved_update = -1;
     t->started = training_clock();
     TRY(train_options_resolve(&t->options, &t->metrics, options, err));
     TRY(cpu_current(&tier, err));
@@ -357,6 +378,8 @@ void training_release(struct training *t)
     corpus_release(&t->sampled);
     windows_release(&t->windows);
     vocab_release(&t->vocab);
+    if (t->checkpoints.lock >= 0 && t->saved_update < 0)
+        checkpoint_abandon(&t->checkpoints, t->options.model);
     checkpoint_release(&t->checkpoints);
     breakdown_free(t->breakdown);
     pool_free(t->pool);

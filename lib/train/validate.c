@@ -34,6 +34,7 @@ static enum tfm_status read_set(struct validate *v, const struct tfm_train_optio
     struct spool spool = { .folder = folder, .name = "valid", .stop = o->stop };
     struct bitext bitext;
     TRY(bitext_open(&bitext, &files, &columns, BLOCK_LINES, &spool, pool, err));
+    bitext_report(&bitext, o);
     enum tfm_status status = read_blocks(v, &bitext, err);
     bitext_release(&bitext);
     return status == TFM_OK ? corpus_add(&v->corpus, &v->text, pool, err) : status;

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/rng.h"
 #include "train/convert_input.h"
 #include "train/report.h"
 #include "train/train_options.h"
@@ -295,14 +296,27 @@ static enum tfm_status prepare_files(const struct paths *paths, const struct tfm
                                        : train(paths, options, windows, err);
 }
 
-static enum tfm_status open_files(struct vocab *vocab, const struct paths *paths, struct tfm_error *err)
+static enum tfm_status open_file(struct spm **spm, uint64_t *fingerprint, const char *path,
+                                 struct tfm_error *err)
 {
-    if (file_exists(paths->shared.data)) {
-        TRY(spm_open(&vocab->source, paths->shared.data, err));
+    char *data;
+    size_t size;
+    TRY(spm_open(spm, path, err));
+    TRY(file_read(path, &data, &size, err));
+    *fingerprint = rng_hash(*fingerprint, data, size);
+    mem_free(data);
+    return TFM_OK;
+}
+
+static enum tfm_status open_files(struct vocab *vocab, const struct paths *paths, bool is_shared,
+                                  struct tfm_error *err)
+{
+    if (is_shared) {
+        TRY(open_file(&vocab->source, &vocab->fingerprint, paths->shared.data, err));
         vocab->target = vocab->source;
     } else {
-        TRY(spm_open(&vocab->source, paths->source.data, err));
-        TRY(spm_open(&vocab->target, paths->target.data, err));
+        TRY(open_file(&vocab->source, &vocab->fingerprint, paths->source.data, err));
+        TRY(open_file(&vocab->target, &vocab->fingerprint, paths->target.data, err));
     }
     if (spm_eos(vocab->source) < 0 || spm_eos(vocab->target) < 0)
         return err_set(err, TFM_EFORMAT,
@@ -321,12 +335,17 @@ enum tfm_status vocab_init(struct vocab *vocab, const struct tfm_train_options *
                            const struct windows *windows, bool goes_on, struct tfm_error *err)
 {
     struct paths paths = { 0 };
+    struct str found = { 0 };
+    bool is_shared;
     *vocab = (struct vocab){ 0 };
     enum tfm_status status = paths_join(&paths, options->model, err);
     if (status == TFM_OK)
         status = prepare_files(&paths, options, windows, goes_on, err);
     if (status == TFM_OK)
-        status = open_files(vocab, &paths, err);
+        status = model_find_vocabulary(&found, &is_shared, options->model, err);
+    if (status == TFM_OK)
+        status = open_files(vocab, &paths, is_shared, err);
+    str_release(&found);
     paths_release(&paths);
     if (status != TFM_OK)
         vocab_release(vocab);

@@ -10,6 +10,7 @@
 
 struct vocab {
     struct spm *source, *target; /* the same object when there is one vocabulary */
+    uint64_t fingerprint;        /* of all bytes */
 };
 
 /* Puts vocab.spm, or source.spm and target.spm, into the model folder and opens them. The files stay as they

@@ -39,6 +39,7 @@ static enum tfm_status open_texts(struct windows *w, const struct tfm_train_opti
             .folder = folder, .name = name, .is_kept = true, .goes_on = goes_on, .stop = options->stop
         };
         TRY(bitext_open(&w->texts[i], &options->corpora[i], &columns, lines, &spool, pool, err));
+        bitext_report(&w->texts[i], options);
         w->first[i + 1] = w->first[i] + w->texts[i].n_pairs;
         w->fingerprint = rng_mix(w->fingerprint ^ w->texts[i].fingerprint);
     }

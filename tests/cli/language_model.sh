@@ -151,6 +151,9 @@ mini="--mini-batch-words 200 --lr-warmup 20 --learn-rate 0.01 --dropout 0.1 --la
     has "it does not go on" "$dir/err" 'began with --arch decoder with plain text, and now it is decoder'
     check "25 more, on one thread" train "$dir/parts" $mini -t "$de" --valid-sets "$de" --after 40u --cpu-threads 1
     checkpoints "15 + 25 = 40" "$dir/whole" "$dir/parts"
+    head -n 500 "$de" >"$dir/fewer"
+    run 2 "on fewer lines" train "$dir/parts" $mini --source-sampling 0 -t "$dir/fewer" --after 41u
+    has "lines are what is told" "$dir/err" "began with a text of [0-9]* lines (fing.* now it is 500 lines (fing"
     is "scores: the same" "$(grep -o '"ce".*' "$dir/whole/checkpoints/last/state.json")" \
         "$(grep -o '"ce".*' "$dir/parts/checkpoints/last/state.json")"
 
@@ -170,6 +173,7 @@ mini="--mini-batch-words 200 --lr-warmup 20 --learn-rate 0.01 --dropout 0.1 --la
     check "leaves nothing" test ! -e "$dir/dry"
     run 0 "a training whose attention is watched" train "$dir/watched" -t "$de" --valid-sets "$de" --valid-freq 4u --after 4u \
         --vocab-size 100 --valid-metrics accuracy,perplexity --watch-attention "$dir/two" --profile --log "$dir/log"
+    has "the log has its one stack of layers and its one vocabulary" "$dir/log" "model: [0-9]* layers, width [0-9]*, [0-9]* pieces, "
     is "the decoder's is told" "$(sed -n 's/.*\[attention\] Up. 4 : \([a-z]*\) :.*/\1/p' "$dir/log" | tr '\n' ' ')" "decoder "
     is "and drawn for both" "$(find "$dir/watched/attention/update-4" -name '*-decoder.svg' | wc -l)" 2
 }

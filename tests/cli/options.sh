@@ -70,12 +70,10 @@ wrong "an argument where none is due" "unexpected argument 'c'" train -m x -t a 
 # ---- recipes ----
 
 printf '# a comment\n\nseed 7\n  dropout 0.x  # no number\n' >"$dir/recipe"
-run 2 "a wrong value in a recipe" "$tfm" train --recipe "$dir/recipe"
-has "is told" "$dir/err" "option --dropout: found '0.x', expected a number"
-has "with its place" "$dir/err" "this stands in $dir/recipe, line 4"
+wrong "a wrong value in a recipe" "^tfm train: $dir/recipe, line 4: option --dropout: found '0.x', expected a number" \
+    train --recipe "$dir/recipe"
 printf 'seed 7\ndrop 0.1\n' >"$dir/recipe"
-run 2 "an unknown name in a recipe" "$tfm" train --recipe "$dir/recipe"
-has "is told" "$dir/err" "unknown option '--drop'; is '--dropout' meant?"
+wrong "an unknown name in a recipe" "recipe, line 2: unknown option '--drop'; is '--dropout' meant?" train --recipe "$dir/recipe"
 printf 'seed 7 8\n' >"$dir/recipe"
 wrong "a word too many in a recipe" "$dir/recipe, line 1: unexpected word '8'" train --recipe "$dir/recipe"
 printf 'tsv %s/c\nweights 1,2\n' "$dir" >"$dir/recipe"
@@ -95,6 +93,13 @@ wrong "an odd width" "--dim-model is 33 and should be even" train -m "$dir/x" -t
 wrong "heads that do not fit the width" "--dim-model is 128, which --heads 3 does not divide" \
     train -m "$dir/x" -t a b --heads 3
 wrong "an unknown metric" "valid-metrics" train -m "$dir/x" -t a b --valid-sets a b --valid-metrics bleurt
+wrong "metrics without a validation" "option --valid-metrics is for --valid-sets and --valid-tsv, found none of them" \
+    train -m "$dir/x" -t a b --valid-metrics ce
+for option in "weight 1" "cost mse" "head 0.0"; do
+    # shellcheck disable=SC2086
+    wrong "a guide without an alignment" "option --guided-alignment-${option% *} is for --guided-alignment, which is missing" \
+        train -m "$dir/x" -t a b --guided-alignment-$option
+done
 wrong "a file and --input" "found --input and the file 'b'" translate -i a b
 wrong "an empty name of a file" "option -o: found '', expected the name of a file" translate -m "$model" -o "" a
 wrong "an empty name of a glossary" "option --glossary: found '', expected the name of a file" translate --glossary= a

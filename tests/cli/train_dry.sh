@@ -49,7 +49,7 @@ run 0 "one that is there" train "$dir/models/real" --after 3e --dry-run
 has "it says where it stands" "$dir/err" "it stands at update $updates, 1.00 epochs; it would go on from there"
 has "and what there is to do" "$dir/err" "time: about 0:00:[0-9][0-9] a pass, 0:0[0-9]:[0-9][0-9] to --after"
 run 0 "one that is finished" train "$dir/models/real" --after 1e --dry-run
-has "that it is finished" "$dir/err" "it is finished, and only the model would be written again"
+has "that it is finished" "$dir/err" "it is finished: nothing would be trained"
 snapshot "$dir/models" >"$dir/after"
 same "the folder is as it was" "$dir/before" "$dir/after"
 run 0 "without an end" train "$dir/models/real" --after 0 --dry-run

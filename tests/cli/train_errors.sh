@@ -21,9 +21,9 @@ train() {
     run "$train_status" "$train_name" "$tfm" train -m "$train_folder" $mini "$@"
 }
 
-# untrained NAME FOLDER: no update was made
+# untrained NAME FOLDER: no update was made, and the new folder is gone
 untrained() {
-    check "$1: nothing was trained" test ! -e "$2/checkpoints/last" -a ! -e "$2/config.json"
+    check "$1: nothing was trained" test ! -e "$2"
 }
 
 # ---- the corpus ----
@@ -75,6 +75,14 @@ for option in "--valid-tsv" "-v $en" "--valid-sets $en"; do
     check "before any work" test ! -e "$dir/m8b"
 done
 
+# ---- what is no UTF-8 ----
+
+sed 's/ü/\xfc/' "$de" >"$dir/latin1"
+line=$(grep -n 'ü' "$de" | head -n 1 | cut -d : -f 1)
+train 0 "a text that is no UTF-8" "$dir/l1" -t "$en" "$dir/latin1" --valid-sets "$en" "$dir/latin1" --valid-metrics ce
+is "is told of each file once" "$(grep -c "latin1: line $line: not valid UTF-8, read as U+FFFD here and in later lines" "$dir/err")" 2
+is "and of no other" "$(grep -c 'not valid UTF-8' "$dir/err")" 2
+
 : >"$dir/empty"
 train 1 "an empty corpus" "$dir/m9" -t "$dir/empty" "$dir/empty" -v "$dir/m4/vocab.spm" "$dir/m4/vocab.spm"
 has "no pair is told" "$dir/err" "no pair to train on"
@@ -106,7 +114,7 @@ train 2 "another one later" "$dir/v3" -t "$en" "$de" -v "$dir/v1/source.spm" "$d
 has "is refused" "$dir/err" "began with another vocabulary"
 train 1 "no vocabulary at all" "$dir/v4" -t "$en" "$de" -v "$en" "$en"
 has "is told by name" "$dir/err" "toy/en"
-check "and not copied" test ! -e "$dir/v4/vocab.spm"
+untrained "it" "$dir/v4"
 
 mkdir "$dir/v5" "$dir/v5/mine.tmp" && cp "$dir/v3/vocab.spm" "$dir/v5"
 : >"$dir/v5/weights.safetensors.gz.tmp-1-2"
@@ -139,11 +147,34 @@ check "and nothing else" test -e "$dir/c1/notes.tmp-old"
 rm -rf "$dir/c1/checkpoints"
 train 2 "a model without checkpoints" "$dir/c1" -t "$en" "$de"
 has "is not overwritten" "$dir/err" "holds a model but no checkpoints"
+check "nor changed" test ! -e "$dir/c1/checkpoints"
+mkdir "$dir/c0" && cp "$dir/m6/vocab.spm" "$dir/c0" && : >"$dir/c0/notes"
+train 1 "a start that fails in a folder with other files" "$dir/c0" --tsv "$dir/no_tab.tsv"
+is "leaves them alone" "$(ls -A "$dir/c0")" "$(printf 'notes\nvocab.spm')"
+train 1 "one that fails behind its vocabularies" "$dir/c0" -t "$en" "$de" --tied-embeddings target --valid-sets "$en" \
+    "$dir/short"
+is "takes them away again" "$(ls -A "$dir/c0")" "notes"
 
 cp -R "$dir/m6" "$dir/c2"
 printf 'x' >>"$dir/c2/checkpoints/last/moment1.safetensors"
 train 1 "a damaged checkpoint" "$dir/c2" -t "$en" "$de" --after 5u
 has "is named" "$dir/err" "moment1.safetensors"
+for file in ema.safetensors moment2.safetensors weights.safetensors state.json; do
+    rm -rf "$dir/c2" && cp -R "$dir/m6" "$dir/c2" && rm "$dir/c2/checkpoints/last/$file"
+    train 1 "a checkpoint without $file" "$dir/c2" -t "$en" "$de" --after 5u
+    has "is told" "$dir/err" "cannot open .*$file: No such file"
+done
+cp -R "$dir/m6" "$dir/c4"
+printf '\372\007\000' >>"$dir/c4/vocab.spm" # a field that means nothing
+train 2 "another vocabulary of the same size" "$dir/c4" -t "$en" "$de" --after 5u
+has "is refused" "$dir/err" "began with a vocabulary of 100 pieces (fingerprint .*now it is 100 pieces (fingerprint"
+sed '/"a vocabulary of"/d' "$dir/c4/checkpoints/last/state.json" >"$dir/state"
+cp "$dir/state" "$dir/c4/checkpoints/last/state.json"
+train 0 "a training of an earlier tfm, which did not know it" "$dir/c4" -t "$en" "$de" --after 5u
+has "knows it from then on" "$dir/c4/checkpoints/last/state.json" '"a vocabulary of": "100 pieces (fingerprint'
+rm "$dir/c4/vocab.spm"
+train 1 "a training without its vocabulary" "$dir/c4" -t "$en" "$de" --after 6u
+has "is told as a model is" "$dir/err" "c4 holds no vocabulary: neither vocab.spm nor source.spm and target.spm"
 cp -R "$dir/m6" "$dir/c3"
 sed -i 's/"batch": [0-9]*/"batch": 99999/' "$dir/c3/checkpoints/last/state.json"
 train 1 "a place that no window has" "$dir/c3" -t "$en" "$de" --after 5u
@@ -153,6 +184,18 @@ cp -RL "$dir/m6" "$dir/followed"
 train 1 "a copy whose links are folders" "$dir/followed" -t "$en" "$de" --after 5u
 has "is told, with a way out" "$dir/err" "checkpoints/last should be a symbolic link"
 same "the model is as it was" "$dir/m6/weights.safetensors.gz" "$dir/followed/weights.safetensors.gz"
+
+cp -R "$dir/m6" "$dir/unlinked" && rm "$dir/unlinked/checkpoints/last"
+(cd "$dir/unlinked" && find . | sort && find . -type f -exec cksum {} + | sort) >"$dir/before"
+train 1 "a copy without its last link" "$dir/unlinked" -t "$en" "$de" --after 5u
+has "is told, with a way out" "$dir/err" "checkpoints/last, the link .*is missing.*ln -s checkpoint-3 "
+train 1 "a copy without its last link, in a dry run" "$dir/unlinked" -t "$en" "$de" --after 5u --dry-run
+has "the same" "$dir/err" "$dir/unlinked/checkpoints/last, the link .*is missing.*ln -s checkpoint-3 $dir/unlinked"
+(cd "$dir/unlinked" && find . | sort && find . -type f -exec cksum {} + | sort) >"$dir/after"
+same "and it stays as it was" "$dir/before" "$dir/after"
+rm -f "$dir/unlinked/config.json"
+train 1 "a copy without links and model" "$dir/unlinked" -t "$en" "$de" --after 5u
+check "keeps its checkpoint" test -e "$dir/unlinked/checkpoints/checkpoint-3/state.json"
 
 # ---- divergence ----
 
@@ -166,7 +209,7 @@ done
 same "nor the model" "$dir/m6/weights.safetensors.gz" "$dir/d1/weights.safetensors.gz"
 train 1 "the same from the start" "$dir/d2" -t "$en" "$de" --learn-rate 1e6 --after 50u --save-freq 1
 has "says that nothing was saved" "$dir/err" "diverged.*nothing was saved yet"
-check "and that is so" test ! -e "$dir/d2/config.json" -a ! -e "$dir/d2/checkpoints/last"
+untrained "that is so" "$dir/d2"
 train 1 "without clipping" "$dir/d3" -t "$en" "$de" --learn-rate 1e9 --clip-norm 0 --after 50u
 has "the same" "$dir/err" "diverged"
 

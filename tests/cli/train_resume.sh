@@ -102,6 +102,7 @@ for gemm in blas bf16x3 bf16; do
         ;;
     esac
     check "products by $gemm" train "$dir/$gemm" --cpu-threads 2 --gemm $gemm --after 40u
+    [ $gemm != blas ] || has "and the log says whose kernels" "$dir/blas.log" "products by OpenBLAS ([A-Za-z0-9_]* kernels)"
     echo "# loss $(last_loss "$dir/whole") with own products, $(last_loss "$dir/$gemm") by $gemm"
     check "learn as well" awk -v own="$(last_loss "$dir/whole")" -v other="$(last_loss "$dir/$gemm")" \
         'BEGIN { exit !(other > 0.98 * own && other < 1.02 * own) }'
@@ -212,6 +213,28 @@ rm "$dir/parts/weights.safetensors.gz"
 check "a finished training ends well" train "$dir/parts" --cpu-threads 2 --after 40u
 has "and says so" "$dir/parts.log" 'is finished (update 40)'
 same "the model is written again" "$dir/before.gz" "$dir/parts/weights.safetensors.gz"
+# snapshot FOLDER: all names, times and links in it, and the bytes of the files
+snapshot() {
+    (cd "$1" && find . -mindepth 1 -printf '%p %y %m %s %T@ %l\n' | sort && find . -type f -exec cksum {} + | sort)
+}
+# unchanged NAME OPTION FOLDER ARGUMENT...: the same command again changes nothing, says so and validates nothing
+unchanged() {
+    unchanged_name=$1
+    option=$2
+    shift 2
+    snapshot "$1" >"$dir/snapshot1"
+    check "$unchanged_name, again" train "$@"
+    snapshot "$1" >"$dir/snapshot2"
+    same "changes nothing" "$dir/snapshot1" "$dir/snapshot2"
+    has "and is told" "$1.log" "is finished (update [0-9]*), and nothing was changed; it goes on with a larger $option"
+    check "without a validation" sh -c "! tail -n 2 '$1.log' | grep -q '\"valid\"'"
+}
+unchanged "with its model" --after "$dir/parts" --cpu-threads 2 --after 40u
+unchanged "one that ended at once" --after "$dir/whole" --cpu-threads 2 --after 40u
+check "one that stalls" train "$dir/stalled" --cpu-threads 2 --learn-rate 1e-9 --valid-freq 1 --early-stopping 2
+unchanged "one that stalled" --early-stopping "$dir/stalled" --cpu-threads 2 --learn-rate 1e-9 --valid-freq 1 --early-stopping 2
+check "it goes on as told" train "$dir/stalled" --cpu-threads 2 --learn-rate 1e-9 --valid-freq 1 --early-stopping 4
+check "it has more updates" test "$(readlink "$dir/stalled/checkpoints/last")" != checkpoint-3
 
 check "a training whose only validation is at its end" train "$dir/end" --cpu-threads 1 --valid-freq 0 --after 5u
 cp -R "$dir/end" "$dir/unended"
@@ -227,9 +250,13 @@ same "and its scores" "$dir/config1" "$dir/config2"
 cp -R "$dir/parts/checkpoints/checkpoint-40" "$dir/parts/checkpoints/checkpoint-44"
 check "going on from before a checkpoint that did not count" train "$dir/parts" --cpu-threads 2 --after 46u --keep-last 5
 check "it is gone" test ! -e "$dir/parts/checkpoints/checkpoint-44" -a -e "$dir/parts/checkpoints/checkpoint-46"
-cp -R "$dir/parts/checkpoints/checkpoint-46" "$dir/parts/checkpoints/checkpoint-2"
-rm "$dir/parts/checkpoints/last" "$dir/parts/checkpoints/best-"*
-check "beginning again where none counted" train "$dir/parts" --cpu-threads 2 --after 4u --keep-last 5
-is "only the new ones are kept" "$(cd "$dir/parts/checkpoints" && echo *)" "best-bleu best-ce checkpoint-4 last"
+rm "$dir/parts/checkpoints/last"
+run 1 "checkpoints of which none is the last" train "$dir/parts" --cpu-threads 2 --after 48u
+command=$(sed -n 's/.*make it with \(ln -s [^;]*\);.*/\1/p' "$dir/err")
+is "are told how to go on" "$command" "ln -s checkpoint-46 $dir/parts/checkpoints/last"
+# shellcheck disable=SC2086
+check "which makes the link" $command
+check "and the training goes on" train "$dir/parts" --cpu-threads 2 --after 48u
+is "from there" "$(readlink "$dir/parts/checkpoints/last")" checkpoint-48
 
 finish

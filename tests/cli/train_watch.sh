@@ -78,8 +78,7 @@ has "ends no training but is said" "$dir/err" 'attention is not shown: cannot ma
 
 # ---- mistakes ----
 
-run 2 "no validation set" train "$dir/none" --watch-attention
-has "no validation set: the message" "$dir/err" 'no validation set'
+wrong "no validation set" 'no validation set' train -m "$dir/none" -t "$dir/toy/en" "$dir/toy/de" --watch-attention
 # shellcheck disable=SC2086
 run 1 "a file that is not there" train "$dir/none" $valid --watch-attention="$dir/nothing"
 has "a file that is not there: it is named" "$dir/err" "$dir/nothing: No such file"

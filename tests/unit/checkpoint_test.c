@@ -62,6 +62,8 @@ static struct train_state make_state(long update)
                              .loss_sum = 1234.5678901234567,
                              .loss_tokens = 333,
                              .valid_is_due = true,
+                             .has_average = true,
+                             .is_ended = true,
                              .seconds = 0.1 };
     s.scores[METRIC_BLEU] = (struct score){ true, 1.0 / 3, 4 };
     s.terms.n = 2;
@@ -75,7 +77,8 @@ static bool same_state(const struct train_state *a, const struct train_state *b)
     bool same = a->update == b->update && a->epoch == b->epoch && a->batch == b->batch &&
                 a->target_tokens == b->target_tokens && a->n_lanes == b->n_lanes &&
                 a->loss_sum == b->loss_sum && a->loss_tokens == b->loss_tokens &&
-                a->valid_is_due == b->valid_is_due && a->seconds == b->seconds && a->window == b->window &&
+                a->valid_is_due == b->valid_is_due && a->has_average == b->has_average &&
+                a->is_ended == b->is_ended && a->seconds == b->seconds && a->window == b->window &&
                 a->epoch_pairs == b->epoch_pairs && memcmp(&a->tally, &b->tally, sizeof(a->tally)) == 0;
     same = same && a->terms.n == b->terms.n;
     for (int i = 0; same && i < a->terms.n; i++)
@@ -107,17 +110,13 @@ static void test_round_trip(struct optimizer *a, struct optimizer *b)
     fill(a, 0.7f);
     must(checkpoint_init(&c, model_folder(), &err));
     CHECK(!checkpoint_exists(&c, "last"), "a new folder has no checkpoint");
-    bool is_empty;
-    must(checkpoint_is_empty(&c, &is_empty, &err));
-    CHECK(is_empty, "nor any without a name");
     must(checkpoint_write(&c, &state, &settings, &params, a, NULL, &err));
-    must(checkpoint_is_empty(&c, &is_empty, &err));
-    CHECK(!is_empty && !checkpoint_exists(&c, "last"), "one without a name");
+    CHECK(!checkpoint_exists(&c, "last"), "one without a name");
     must(checkpoint_link(&c, "last", state.update, &err));
     CHECK(checkpoint_exists(&c, "last"), "now it has one");
     must(checkpoint_read_state(&c, "last", &found, &settings, &err));
     CHECK(same_state(&state, &found), "the state is read as it was written");
-    must(checkpoint_read_blocks(&c, "last", &params, b, NULL, &err));
+    must(checkpoint_read_blocks(&c, "last", &found, &params, b, NULL, &err));
     CHECK(same_blocks(a, b), "and so are the blocks");
 
     CHECK_INT(checkpoint_read_state(&c, "last", &found, &other, &err), TFM_EINVAL, "a changed setting");
@@ -126,6 +125,13 @@ static void test_round_trip(struct optimizer *a, struct optimizer *b)
     snprintf(other.list[0].value, sizeof(other.list[0].value), "1");
     CHECK_INT(checkpoint_read_state(&c, "last", &found, &other, &err), TFM_EFORMAT,
               "a setting that is not there");
+    other.list[other.n - 1].is_late = true;
+    must(checkpoint_read_state(&c, "last", &found, &other, &err));
+    CHECK(same_state(&state, &found), "but for one that there was not always");
+    snprintf(other.list[0].value, sizeof(other.list[0].value), "2");
+    other.list[0].is_late = true;
+    CHECK_INT(checkpoint_read_state(&c, "last", &found, &other, &err), TFM_EINVAL,
+              "which is compared if it is there");
 
     state.loss_sum = 1;
     state.valid_is_due = false;
@@ -219,8 +225,17 @@ static void test_damage(struct optimizer *o)
     CHECK(!file_exists(path_of(".checkpoint-50.tmp")), "what was half-written is removed");
     CHECK(file_exists(path_of("other")), "foreign things stay");
 
+    struct train_state unaveraged = { .has_average = false };
+    found = (struct train_state){ .has_average = true };
+    unlink(path_of("checkpoint-40/ema.safetensors"));
+    CHECK_INT(checkpoint_read_blocks(&c, "last", &found, &params, o, NULL, &err), TFM_EIO,
+              "a lost running mean");
+    CHECK(strstr(err.message, "ema.safetensors") != NULL, "is named: %s", err.message);
+    must(checkpoint_read_blocks(&c, "last", &unaveraged, &params, o, NULL, &err));
+    CHECK(memcmp(o->average, o->weights, o->size * sizeof(real)) == 0, "where there was none it begins");
     must(file_write(path_of("checkpoint-40/moment2.safetensors"), "\3\0\0\0\0\0\0\0{}", 10, &err));
-    CHECK_INT(checkpoint_read_blocks(&c, "last", &params, o, NULL, &err), TFM_EFORMAT, "damaged tensors");
+    CHECK_INT(checkpoint_read_blocks(&c, "last", &found, &params, o, NULL, &err), TFM_EFORMAT,
+              "damaged tensors");
     CHECK(strstr(err.message, "moment2.safetensors") != NULL, "are named: %s", err.message);
     must(file_write(path_of("checkpoint-40/state.json"), "{\"format_version\": 1}", 21, &err));
     CHECK_INT(checkpoint_read_state(&c, "last", &found, &settings, &err), TFM_EFORMAT,

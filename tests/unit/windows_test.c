@@ -161,6 +161,38 @@ static void test_change(void)
     pairs_release(&block);
 }
 
+/* The first line of a text alone that is no UTF-8. */
+static uint64_t malformed_line(const char *text, size_t size)
+{
+    struct tfm_corpus corpus = { .source = write_text("utf8", text, size) };
+    struct columns columns = { 0, 0 };
+    struct spool spool = { .folder = check_tmp(), .name = "spool" };
+    struct bitext bitext;
+    toy_must(bitext_open(&bitext, &corpus, &columns, 2, &spool, NULL, &err), &err);
+    uint64_t line = bitext.not_utf8[0];
+    bitext_release(&bitext);
+    return line;
+}
+
+static void test_utf8(void)
+{
+    static char text[(1 << 20) + 100]; /* the file is read in parts of a MiB */
+    CHECK_INT((int)malformed_line("\xc3\xa4\nb\n", 5), 0, "a text in UTF-8");
+    CHECK_INT((int)malformed_line("a\n\xe4\nb\xff\n", 8), 2, "the first malformed line");
+    CHECK_INT((int)malformed_line("a\nb\n\xc3", 5), 3, "the last one, without a line end");
+    CHECK_INT((int)malformed_line("\xc3\n\xa4\n", 4), 1, "no character goes on in the next line");
+    for (int shift = 0; shift < 3; shift++) {
+        size_t at = (1 << 20) - 2 + (size_t)shift;
+        memset(text, 'x', sizeof(text));
+        text[10] = '\n';
+        memcpy(text + at, "\xe2\x96\x81", 3);
+        CHECK_INT((int)malformed_line(text, sizeof(text)), 0, "a character %d bytes before a part's end",
+                  2 - shift);
+        text[at + 1] = 'x';
+        CHECK_INT((int)malformed_line(text, sizeof(text)), 2, "what is none there");
+    }
+}
+
 static uint64_t fingerprint_of(const char *text)
 {
     struct tfm_corpus corpus = { .tsv = write_text("finger", text, strlen(text)) };
@@ -353,6 +385,7 @@ int main(void)
     test_gzip(&block);
     test_commands(&block);
     test_change();
+    test_utf8();
     test_fingerprint();
     pairs_release(&block);
     test_sizes(spm);
