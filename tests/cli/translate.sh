@@ -326,7 +326,7 @@ screen() {
     script -qec "$tfm translate -m models/en-de -b 1 --mini-batch 1 --maxi-batch 1 $1" /dev/null </dev/null | tr -d '\r'
 }
 
-if command -v script >/dev/null; then
+if script -qec true /dev/null </dev/null >/dev/null 2>&1; then
     printf 'One.\nTwo.\nThree.\n' >"$dir/three"
     for to in "-o $dir/out" "--output-dir $dir/outs" ">$dir/out"; do
         screen "$to $dir/three" >"$dir/screen"
@@ -335,7 +335,7 @@ if command -v script >/dev/null; then
     screen "$dir/three" >"$dir/screen"
     is "none where translations go to the terminal" "$(wc -l <"$dir/screen")-$(grep -c 'a second' "$dir/screen")" 3-0
 else
-    skip "a line shows how far a file is" "no script"
+    skip "a line shows how far a file is" "script gives no terminal here"
 fi
 
 finish
