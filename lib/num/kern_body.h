@@ -231,7 +231,11 @@ static real row_sum(const real *x, int n)
 static real row_max(const real *x, int n)
 {
     V most = V_set(x[0]);
-    FOR_VECTORS(n) most = V_max(V_load_over(most, x + j, n_), most);
+    int j = 0;
+    for (; j + 16 <= n; j += 16)
+        most = V_max(V_load(x + j), most);
+    if (j < n)
+        most = V_max(V_load_over(most, x + j, n - j), most);
     return V_most(most);
 }
 
