@@ -374,14 +374,13 @@ static enum tfm_status finish(struct trainer *r, struct tfm_error *err)
 
 static bool has_model(const struct training *t)
 {
-    static const char *const names[] = { MODEL_CONFIG, MODEL_WEIGHTS, MODEL_PLAIN_WEIGHTS };
-    char path[4096];
-    bool is_there[3];
-    for (int i = 0; i < 3; i++) {
-        snprintf(path, sizeof(path), "%s/%s", t->options.model, names[i]);
-        is_there[i] = file_exists(path);
-    }
-    return is_there[0] && (is_there[1] || is_there[2]);
+    struct str path = { 0 };
+    struct tfm_error ignored; /* what is missing is written again */
+    bool is_there = path_join(&path, t->options.model, MODEL_CONFIG, &ignored) == TFM_OK &&
+                    file_exists(path.data) &&
+                    model_find_weights(&path, t->options.model, &ignored) == TFM_OK;
+    str_release(&path);
+    return is_there;
 }
 
 /* There is nothing left to be trained; but the end may have been killed, or its model removed, and so is made
