@@ -85,8 +85,8 @@ static void test_abbreviations(void)
 {
     static const char *const yes[] = { "Dr",
                                        "(Dr",
-                                       "\xe2\x80\x9e"
-                                       "Prof",
+                                       ("\xe2\x80\x9e"
+                                        "Prof"),
                                        "z",
                                        "z.B",
                                        "e.g",

@@ -125,7 +125,7 @@ static void test_int8(const struct tfm_model *encoder)
     struct params params;
     struct notes notes;
     char folder[600], path[700];
-    struct tfm_model *int8;
+    struct tfm_model *int8 = NULL;
     int counts[3];
     snprintf(folder, sizeof(folder), "%s/int8", check_tmp());
     snprintf(path, sizeof(path), "%s/vocab.spm", folder);

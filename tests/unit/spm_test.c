@@ -133,7 +133,7 @@ static void check_symbol(const char *text, const char *type)
                                          .type = type,
                                          .symbol = "<gap>" };
     struct str bytes = { 0 };
-    char *data;
+    char *data = NULL;
     size_t size;
     CHECK(spm_train(&options, &err) == TFM_OK, "%s: trains with a symbol", type);
     CHECK(train(text, check_path("plain.spm"), type, 120) == TFM_OK &&
