@@ -23,6 +23,9 @@ enum tfm_status cmd_error(struct tfm_error *err, enum tfm_status status, const c
 /* Prints "<command>: <sentence>" and returns the exit status that fits the error. */
 int cmd_failed(const char *command, const struct tfm_error *err);
 
+/* Where temporary files go: TMPDIR, or /tmp. */
+const char *cmd_scratch_folder(void);
+
 /* A path as messages name it: "-" is standard input. */
 const char *cmd_shown_path(const char *path);
 

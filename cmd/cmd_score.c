@@ -80,6 +80,7 @@ static void set_defaults(void *fields)
     *args = (struct score_args){ .feature = "Score" };
     tfm_translate_options_init(&args->options);
     args->options.beam_size = 1; /* there is one hypothesis */
+    args->options.shortlist = "off";
 }
 
 static const struct option_table table = {
@@ -152,6 +153,13 @@ static enum tfm_status score_window(struct tfm_translator *translator, const str
     }
     enum tfm_status status = kind == SCORE_TEXT ? tfm_score(translator, targets, NULL, n, &result, err)
                                                 : tfm_score(translator, sources, targets, n, &result, err);
+    if (status == TFM_ENOMEM && n > 1) { /* by halves where one call has no room for all */
+        size_t half = n / 2;
+        status = score_window(translator, args, pairs, half, kind, path, out, totals, err);
+        return status == TFM_OK ? score_window(translator, args, pairs + half, n - half, kind, path, out,
+                                               totals, err)
+                                : status;
+    }
     for (size_t i = 0; i < n && status == TFM_OK; i++) {
         if (result[i].n_hypotheses == 0)
             return cmd_error(
@@ -182,8 +190,13 @@ static enum tfm_status score_all(struct tfm_translator *translator, const struct
             status = score_input_next(input, &pairs[n], &more, err);
             n += status == TFM_OK && more;
         } while (status == TFM_OK && more && n < WINDOW && !tfm_lines_would_wait(input->target));
-        if (n > 0 && status == TFM_OK)
-            status = score_window(translator, args, pairs, n, input->kind, path, out, &totals, err);
+        struct tfm_error score_err; /* what was read before a bad line is scored */
+        if (n > 0 &&
+            score_window(translator, args, pairs, n, input->kind, path, out, &totals, &score_err) != TFM_OK &&
+            status == TFM_OK) {
+            status = score_err.status;
+            *err = score_err;
+        }
         while (n > 0)
             score_pair_release(&pairs[--n]);
     }

@@ -78,6 +78,7 @@ static int make(struct shortlist_args *args)
     struct tfm_shortlist_report report;
     args->options.corpora = args->corpora.list;
     args->options.n_corpora = args->corpora.n;
+    args->options.scratch = cmd_scratch_folder();
     if (tfm_shortlist(&args->options, &report, &err) != TFM_OK)
         return cmd_failed(COMMAND, &err);
     if (!args->quiet)

@@ -286,8 +286,7 @@ static int train(struct train_args *args)
     o->f16 = !args->f32;
     o->stop = &stop_signal;
     if (args->dry_run) {
-        const char *folder = getenv("TMPDIR");
-        o->dry_run = folder != NULL && *folder != '\0' ? folder : "/tmp";
+        o->dry_run = cmd_scratch_folder();
         args->files = (struct progress_files){ 0 }; /* they often lie in the model folder */
     }
 

@@ -115,6 +115,8 @@ static void abandon(struct output *out)
     unfinished[0] = '\0';
     free(out->temporary);
     free(out->path);
+    if (out->fd > 0)
+        close(out->fd);
     *out = (struct output){ 0 };
 }
 
@@ -130,8 +132,14 @@ enum tfm_status output_open(struct output *out, const char *path, struct tfm_err
     out->path = exists && !is_direct ? realpath(path, NULL) : strdup(path);
     if (out->path == NULL)
         return cmd_error(err, TFM_EIO, "cannot write %s: %s", path, strerror(errno));
-    int fd = is_direct ? open(path, O_WRONLY | O_CLOEXEC) : create_temporary(out, exists ? &target : NULL);
-    if (fd >= 0 && (is_direct || out->temporary != NULL) &&
+    int fd = -1;
+    if (is_direct)
+        fd = open(path, O_WRONLY | O_CLOEXEC);
+    else if (!exists || access(path, W_OK) == 0)
+        fd = create_temporary(out, exists ? &target : NULL);
+    if (fd >= 0 && !is_direct)
+        out->fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (fd >= 0 && (is_direct || (out->temporary != NULL && out->fd > 0)) &&
         (out->file = is_gzip_name(path) ? open_gzip(fd) : fdopen(fd, "w")) != NULL)
         return TFM_OK;
     cmd_error(err, TFM_EIO, "cannot write %s: %s", path, strerror(errno));
@@ -153,15 +161,6 @@ enum tfm_status output_flush(struct output *out, struct tfm_error *err)
     return TFM_OK;
 }
 
-static bool sync_file(const char *path)
-{
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    bool done = fd >= 0 && fsync(fd) == 0;
-    if (fd >= 0)
-        close(fd);
-    return done;
-}
-
 static enum tfm_status commit(struct output *out, struct tfm_error *err)
 {
     enum tfm_status status = output_flush(out, err);
@@ -170,7 +169,7 @@ static enum tfm_status commit(struct output *out, struct tfm_error *err)
             status = write_failed(out, err);
         out->file = NULL;
     }
-    if (status == TFM_OK && out->temporary != NULL && !sync_file(out->temporary))
+    if (status == TFM_OK && out->temporary != NULL && fsync(out->fd) != 0)
         status = write_failed(out, err);
     if (status == TFM_OK && out->temporary != NULL) {
         if (rename(out->temporary, out->path) != 0) {

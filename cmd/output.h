@@ -11,6 +11,7 @@ struct output {
     FILE *file;
     char *path;      /* of the target; NULL: standard output */
     char *temporary; /* what is written until output_end; NULL where the target is no regular file */
+    int fd;          /* of that, once more, to be synchronised when the stream is closed */
 };
 
 /* path NULL or "-": standard output. A file is written under a temporary name beside the target. */

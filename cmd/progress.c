@@ -19,6 +19,7 @@
 #include "event_file.h"
 #include "profile_lines.h"
 #include "quote.h"
+#include "stop.h"
 #include "terminal.h"
 
 enum {
@@ -185,9 +186,12 @@ static void print_json(FILE *file, const struct tfm_train_event *e)
     struct tm utc;
     gmtime_r(&now, &utc);
     strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
-    fprintf(file, "{\"time\": \"%s\", \"event\": \"%s\", \"update\": %ld, \"epoch\": %ld, \"sentences\": %ld",
-            when, kinds[e->kind], e->update, e->epoch, e->sentences);
-    quote_field(file, "seconds", e->seconds);
+    fprintf(file, "{\"time\": \"%s\", \"event\": \"%s\"", when, kinds[e->kind]);
+    if (e->kind != TFM_EVENT_NOTE) { /* which has no place in the training */
+        fprintf(file, ", \"update\": %ld, \"epoch\": %ld, \"sentences\": %ld", e->update, e->epoch,
+                e->sentences);
+        quote_field(file, "seconds", e->seconds);
+    }
     if (e->kind == TFM_EVENT_PROGRESS) {
         quote_field(file, "target_tokens", e->target_tokens);
         quote_field(file, "loss", e->loss);
@@ -268,8 +272,10 @@ static void show_line(struct progress *progress, const struct tfm_train_event *e
     else if (!progress->quiet)
         print_line(stderr, now, line);
     if (progress->log != NULL) {
+        stop_by_pipes(false); /* a log that nobody reads any more is given up */
         print_line(progress->log, now, line);
         flush_file(&progress->log, progress->log_path);
+        stop_by_pipes(true);
     }
 }
 
@@ -303,6 +309,7 @@ void progress_event(void *user, const struct tfm_train_event *event)
         format_event(event, seconds, line);
         show_line(progress, event, line);
     }
+    stop_by_pipes(false);
     if (progress->json != NULL) {
         print_json(progress->json, event);
         flush_file(&progress->json, progress->json_path);
@@ -311,4 +318,5 @@ void progress_event(void *user, const struct tfm_train_event *event)
         write_scalars(progress->scalars, event);
         flush_file(&progress->scalars, progress->scalars_path);
     }
+    stop_by_pipes(true);
 }

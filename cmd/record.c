@@ -117,7 +117,7 @@ static const char *skip_value(const char *c)
 
 static bool is_key(const char *key, const char *end, const char *name)
 {
-    json_t *string = json_loadb(key, (size_t)(end - key), JSON_DECODE_ANY, NULL);
+    json_t *string = json_loadb(key, (size_t)(end - key), JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
     bool same = string != NULL && strcmp(json_string_value(string), name) == 0;
     json_decref(string);
     return same;
@@ -143,6 +143,18 @@ static bool find_value(const char *line, const char *name, size_t *start, size_t
     return false;
 }
 
+/* NUL bytes are spaces, as in plain text. */
+static char *copy_string(const json_t *value)
+{
+    size_t n = json_string_length(value);
+    char *text = malloc(n + 1);
+    for (size_t i = 0; i <= n && text != NULL; i++) {
+        char c = json_string_value(value)[i];
+        text[i] = c == '\0' && i < n ? ' ' : c;
+    }
+    return text;
+}
+
 static enum tfm_status parse_object(struct record *record, const json_t *object,
                                     const struct record_style *style, const char *path, long number,
                                     struct tfm_error *err)
@@ -156,7 +168,7 @@ static enum tfm_status parse_object(struct record *record, const json_t *object,
         return cmd_error(err, TFM_EFORMAT,
                          "%s: line %ld: the field \"%s\" is %s, expected it to be a string (--field)", path,
                          number, field, value == NULL ? "missing" : "no string");
-    record->text = strdup(json_string_value(value));
+    record->text = copy_string(value);
     if (record->text == NULL)
         return no_memory(path, number, err);
     if (!find_value(record->line, output, &record->start, &record->end)) {
@@ -171,8 +183,9 @@ static enum tfm_status parse_json(struct record *record, const struct record_sty
                                   long number, struct tfm_error *err)
 {
     json_error_t error;
-    json_t *object =
-        json_loads(record->line, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL | JSON_DECODE_ANY, &error);
+    json_t *object = json_loads(
+        record->line, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL | JSON_DECODE_ANY | JSON_ALLOW_NUL,
+        &error);
     if (object == NULL)
         return cmd_error(err, TFM_EFORMAT, "%s: line %ld, column %d: not valid JSON: %s", path, number,
                          error.column, error.text);

@@ -10,6 +10,8 @@
 
 volatile int stop_signal;
 
+static volatile sig_atomic_t pipes_count = true;
+
 /* A second signal ends the program at once, but not within a second of the first: one wish to end may come
  * twice, as from timeout(1), which tells the process and its group. Nor SIGPIPE, which every line to a closed
  * pipe raises. */
@@ -17,6 +19,8 @@ static void request_stop(int signal_number)
 {
     static struct timespec first;
     struct timespec now;
+    if (signal_number == SIGPIPE && !pipes_count)
+        return;
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (stop_signal == 0) {
         stop_signal = signal_number;
@@ -26,6 +30,11 @@ static void request_stop(int signal_number)
         signal(signal_number, SIG_DFL);
         raise(signal_number);
     }
+}
+
+void stop_by_pipes(bool do_count)
+{
+    pipes_count = do_count;
 }
 
 void stop_catch_signals(void)

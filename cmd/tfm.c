@@ -61,6 +61,12 @@ const char *cmd_shown_path(const char *path)
     return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
+const char *cmd_scratch_folder(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder != NULL && *folder != '\0' ? folder : "/tmp";
+}
+
 int cmd_flush(const char *command, int status)
 {
     bool failed = fflush(stdout) != 0 || ferror(stdout);

@@ -128,23 +128,29 @@ static void show_progress(const struct translation_job *job, const char *path, l
                 profile.seconds > 0 ? (double)job->n_lines / profile.seconds : 0);
 }
 
-static enum tfm_status translate_window(struct translation_job *job, const struct window *w, const char *path,
-                                        struct output *out, struct tfm_error *err)
+/* Lines from `from` up to `to`; by halves where one call has no room for all that may be found. */
+static enum tfm_status translate_lines(struct translation_job *job, const struct window *w, size_t from,
+                                       size_t to, const char *path, struct output *out, struct tfm_error *err)
 {
     const struct tfm_translation *result;
-    enum tfm_status status = tfm_translate_forced(job->translator, (const char *const *)w->text,
-                                                  (const char *const *)w->prefix, w->n, &result, err);
+    enum tfm_status status =
+        tfm_translate_forced(job->translator, (const char *const *)w->text + from,
+                             (const char *const *)w->prefix + from, to - from, &result, err);
+    if (status == TFM_ENOMEM && to - from > 1) {
+        size_t middle = from + (to - from) / 2;
+        status = translate_lines(job, w, from, middle, path, out, err);
+        return status == TFM_OK ? translate_lines(job, w, middle, to, path, out, err) : status;
+    }
     if (status != TFM_OK)
         return status;
-    show_progress(job, path, 0, true); /* notes get lines of their own */
-    for (size_t i = 0; i < w->n; i++) {
+    for (size_t i = from; i < to; i++) {
         struct tfm_hypothesis given = { .text = w->prefix[i] != NULL ? w->prefix[i] : w->text[i] };
-        struct tfm_translation t = result[i];
+        struct tfm_translation t = result[i - from];
         if (t.n_hypotheses == 0) { /* what it has to begin with is all that there is room for */
             t = (struct tfm_translation){ .hypotheses = &given, .n_hypotheses = 1, .n_parts = 1 };
             note_given(job, path, w->number[i]);
         }
-        int n_shown = job->style->print.n_best ? t.n_hypotheses : 1;
+        int n_shown = job->style->print.n_best && w->record[i].line != NULL ? t.n_hypotheses : 1;
         if (job->style->record.format == RECORD_PLAIN)
             print_translation(out->file, &job->style->print, job->model, job->n_lines - job->first_line, &t);
         for (int h = 0; h < n_shown && job->style->record.format != RECORD_PLAIN; h++)
@@ -152,6 +158,16 @@ static enum tfm_status translate_window(struct translation_job *job, const struc
         job->n_lines++;
         note_result(job, path, w->number[i], &t);
     }
+    return TFM_OK;
+}
+
+static enum tfm_status translate_window(struct translation_job *job, const struct window *w, const char *path,
+                                        struct output *out, struct tfm_error *err)
+{
+    show_progress(job, path, 0, true); /* notes get lines of their own */
+    enum tfm_status status = translate_lines(job, w, 0, w->n, path, out, err);
+    if (status != TFM_OK)
+        return status;
     show_progress(job, path, w->number[w->n - 1], w->is_last);
     return output_flush(out, err);
 }

@@ -160,7 +160,7 @@ struct tfm_translate_options {
                                 language model the pieces of a beginning at most, and 10 less than those of a
                                 text. Default 500 */
     bool max_length_crop;    /* leave out the rest of a longer line instead. Default false */
-    int min_length;          /* target pieces at least. Default 0 */
+    int min_length;          /* target pieces at least, as far as the longest allows. Default 0 */
     int n_best;              /* hypotheses returned a line, at most beam_size; samples when drawing. Default 1 */
     bool allow_unk;          /* may produce the unknown piece. Default false */
     bool replace_unk;        /* may produce it, and puts in its place what it looks at most: source characters that
@@ -349,7 +349,7 @@ enum tfm_positions {      /* how a model tells positions; formulas in tfm-model(
 };
 
 enum tfm_event_kind {
-    TFM_EVENT_NOTE,     /* `text` says what happened (pairs left out, resumed, stopped early) */
+    TFM_EVENT_NOTE,     /* `text` alone says what happened (pairs left out, resumed, stopped early) */
     TFM_EVENT_PROGRESS, /* every disp_freq */
     TFM_EVENT_VALID,    /* one metric of a validation */
     TFM_EVENT_SAVED,    /* `text` is the checkpoint's folder */
@@ -616,6 +616,7 @@ struct tfm_shortlist_options {
     int best;           /* and the most probable ones for each source piece, at most. Default 50 */
     float threshold;    /* of them only those with such a probability. Default 0.0001 */
     int threads;        /* 0: one a core */
+    const char *scratch; /* the folder for temporary files, of text that is no plain file. NULL: /tmp */
 };
 
 struct tfm_shortlist_report {

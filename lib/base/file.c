@@ -168,6 +168,14 @@ enum tfm_status file_create(struct file_writer **writer, const char *path, struc
     return TFM_OK;
 }
 
+enum tfm_status file_create_unnamed(struct file_writer **writer, const char *path, struct tfm_error *err)
+{
+    TRY(file_create(writer, path, err));
+    unlink((*writer)->temporary.data);
+    str_clear(&(*writer)->temporary);
+    return TFM_OK;
+}
+
 static enum tfm_status write_bytes(struct file_writer *w, const char *data, size_t size,
                                    struct tfm_error *err)
 {

@@ -25,7 +25,9 @@ enum tfm_status file_add(struct file_writer *writer, const void *data, size_t si
 /* All three free the writer, also on failure. The temporary file is gone after each. */
 enum tfm_status file_commit(struct file_writer *writer, struct tfm_error *err);
 void file_abandon(struct file_writer *writer);
-/* What was written, as an open file without a name, to be read from: it is gone when that is closed. */
+/* A file without a name, in the folder that `path` would be in; for file_detach. */
+enum tfm_status file_create_unnamed(struct file_writer **writer, const char *path, struct tfm_error *err);
+/* What was written, as an open file, to be read from: without a name it is gone when that is closed. */
 enum tfm_status file_detach(struct file_writer *writer, int *fd, struct tfm_error *err);
 
 bool file_exists(const char *path);

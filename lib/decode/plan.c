@@ -6,6 +6,7 @@
  */
 #include "decode/plan.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -245,13 +246,15 @@ enum tfm_status plan_batches(struct plan *plan, const struct plan_limits *limits
     for (size_t i = 0; i < n;) {
         struct plan_batch *batch = &plan->batches[plan->n_batches++];
         *batch = (struct plan_batch){ .sentences = &plan->sorted[i] };
-        size_t pieces = 0, scratch = search_scratch_base(options, net);
+        size_t pieces = 0, rows = 0, scratch = search_scratch_base(options, net);
         for (; i < n; i++, batch->n++) {
             int length = plan->sorted[i]->n_pieces, n_forced = plan->sorted[i]->n_forced;
             int n_terms = search_term_pieces(plan->sorted[i]);
             pieces += (size_t)length + 1;
+            rows += search_rows(options, plan->sorted[i]);
             scratch += search_scratch(options, net, length, n_forced, n_terms);
-            bool full = (size_t)batch->n == most || pieces > BATCH_PIECES || scratch > limits->scratch;
+            bool full = (size_t)batch->n == most || pieces > BATCH_PIECES || rows > INT_MAX ||
+                        scratch > limits->scratch;
             if (full && batch->n > 0)
                 break;
             plan->results += search_results(options, length, n_forced, n_terms);

@@ -69,6 +69,11 @@ static int sentence_beam(const struct search_options *options, const struct sear
     return options->beam_size + terms_places(search_term_pieces(sentence));
 }
 
+size_t search_rows(const struct search_options *options, const struct search_sentence *sentence)
+{
+    return (size_t)sentence_beam(options, sentence) * (size_t)sentence_limit(options, sentence);
+}
+
 /* ---- sizes ---- */
 
 #define ROUNDING ((size_t)64 * 64) /* an arena rounds each block up to 64 bytes */
@@ -120,7 +125,8 @@ static size_t scratch_of(const struct search_options *options, const struct net 
     size_t rows = (source + beam) * (24 * d + config_inner_size(c));
     size_t packed = 2 * d / (size_t)c->heads; /* a key and a value of one head */
     size_t source_row = attn_row((int)source), limit_row = attn_row((int)limit);
-    size_t attention = source_row * (source + packed) + beam * (limit_row + source_row) * (1 + d);
+    size_t attention = source_row * (source + packed) + (source_row + limit_row) * packed +
+                       beam * (limit_row + source_row) * (1 + d);
     attention += 2 * (size_t)c->heads * (source + limit); /* biases of distances */
     size_t lists = sizeof(int) * (4 * source + beam * (source + 3 * limit + 48)) +
                    2 * (source + beam) * sizeof(struct attn_segment) +
@@ -247,10 +253,9 @@ static void start_search(struct search *search, struct search_sentence *const *s
     size_t capacity = 0;
     int width = 0;
     for (int i = 0; i < n; i++) {
-        int size = sentence_beam(search->options, sentences[i]);
         start[i + 1] = start[i] + sentences[i]->n_pieces + 1;
-        capacity += (size_t)size * (size_t)sentence_limit(search->options, sentences[i]);
-        width += size;
+        capacity += search_rows(search->options, sentences[i]);
+        width += sentence_beam(search->options, sentences[i]);
     }
     assert(capacity <= INT_MAX);
     int *ids = ARENA_TAKE(arena, int, start[n]);

@@ -62,6 +62,9 @@ static inline int search_term_pieces(const struct search_sentence *sentence)
     return sentence->terms != NULL ? sentence->terms->n_pieces : 0;
 }
 
+/* Rows of the decoder's cache that a sentence may take. */
+size_t search_rows(const struct search_options *options, const struct search_sentence *sentence);
+
 /* Translates the n sentences of a batch. Scratch comes from the run's arena and is given back; hypotheses
  * are taken from `results`. The net must be packed. Attention is that of the net, not of other members. */
 void search_batch(struct search_sentence *const *sentences, int n, const struct search_options *options,

@@ -295,7 +295,7 @@ static int *encode_text(struct worker *worker, const struct spm *spm, const char
 /* Leaves out the rest of the n pieces of a line where that is asked for. */
 static void crop(struct plan_line *line, int *n, const struct tfm_translator *t)
 {
-    line->is_cropped = t->options.max_length_crop && *n > t->options.max_length;
+    line->is_cropped = t->options.max_length_crop && !t->is_scoring && *n > t->options.max_length;
     if (line->is_cropped)
         *n = t->options.max_length;
 }

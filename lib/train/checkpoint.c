@@ -17,8 +17,10 @@
 #include "base/file.h"
 #include "model/model.h"
 
-#define PREFIX    "checkpoint-"
-#define MAX_LINKS (1 + N_METRICS) /* last, best-* */
+#define PREFIX     "checkpoint-"
+#define BEST       "best-"
+#define LAST_TO_BE "last.tmp"
+#define MAX_LINKS  (1 + N_METRICS) /* last, best-* */
 
 /* ---- names ---- */
 
@@ -180,13 +182,27 @@ enum tfm_status checkpoint_prune(const struct checkpoints *c, int n_newest, stru
     kept.n += read_link(c, "last", kept.names[kept.n], sizeof(kept.names[0]));
     TRY(find_newest(&kept, c, n_newest, kept.names[0], err));
     for (int m = 0; m < N_METRICS; m++) {
-        snprintf(link, sizeof(link), "best-%s", train_options_metric((enum metric)m));
+        snprintf(link, sizeof(link), BEST "%s", train_options_metric((enum metric)m));
         kept.n += read_link(c, link, kept.names[kept.n], sizeof(kept.names[0]));
     }
     return remove_where(c->folder.data, is_unwanted, &kept, err);
 }
 
 /* ---- the folder ---- */
+
+/* A first save that was killed, or failed, on its way: no checkpoint counts yet, and the name that `last` will
+ * have stands in its temporary place. */
+static bool is_first_save(const struct checkpoints *c)
+{
+    return !checkpoint_exists(c, "last") && checkpoint_exists(c, LAST_TO_BE);
+}
+
+static bool is_of_first_save(const char *name, void *arg)
+{
+    int update;
+    (void)arg;
+    return read_update(name, &update) || strncmp(name, BEST, strlen(BEST)) == 0;
+}
 
 /* A copy that follows links has folders where the names should be, and one that leaves links out has nothing.
  * Without its name `last` a training would begin again, and write over the model. */
@@ -217,9 +233,22 @@ static enum tfm_status check_last(const char *last, const char *folder, struct t
     return status;
 }
 
-static enum tfm_status check_links(const struct checkpoints *c, struct tfm_error *err)
+/* A training begins again, and the model that it may have exported already is its own to write over. */
+static enum tfm_status forget_first_save(const struct checkpoints *c, const char *model, struct tfm_error *err)
 {
     struct str path = { 0 };
+    enum tfm_status status = path_join(&path, model, MODEL_CONFIG, err);
+    if (status == TFM_OK && unlink(path.data) != 0 && errno != ENOENT)
+        status = err_io(err, "cannot remove %s", path.data);
+    str_release(&path);
+    return status == TFM_OK ? remove_where(c->folder.data, is_of_first_save, NULL, err) : status;
+}
+
+static enum tfm_status check_links(const struct checkpoints *c, const char *model, struct tfm_error *err)
+{
+    struct str path = { 0 };
+    if (is_first_save(c))
+        return forget_first_save(c, model, err);
     enum tfm_status status = path_join(&path, c->folder.data, "last", err);
     if (status == TFM_OK)
         status = check_last(path.data, c->folder.data, err);
@@ -305,7 +334,7 @@ enum tfm_status checkpoint_init(struct checkpoints *c, const char *model, struct
     if (status == TFM_OK)
         status = take_lock(c, model, err);
     if (status == TFM_OK)
-        status = check_links(c, err);
+        status = check_links(c, model, err);
     if (status == TFM_OK)
         status = remove_where(c->folder.data, is_half_written, NULL, err);
     if (status == TFM_OK)
@@ -388,22 +417,38 @@ enum tfm_status checkpoint_rewrite(const struct checkpoints *c, const struct tra
     return status;
 }
 
+/* Leaves temporary, a link to checkpoint-N. */
+static enum tfm_status write_link(const char *temporary, long update, struct tfm_error *err)
+{
+    char name[64];
+    snprintf(name, sizeof(name), PREFIX "%ld", update);
+    unlink(temporary);
+    return symlink(name, temporary) == 0 ? TFM_OK : err_io(err, "cannot write the link %s", temporary);
+}
+
+enum tfm_status checkpoint_announce(const struct checkpoints *c, long update, struct tfm_error *err)
+{
+    struct str temporary = { 0 };
+    enum tfm_status status = path_join(&temporary, c->folder.data, LAST_TO_BE, err);
+    if (status == TFM_OK)
+        status = write_link(temporary.data, update, err);
+    fsync(c->lock); /* the folder itself */
+    str_release(&temporary);
+    return status;
+}
+
 enum tfm_status checkpoint_link(const struct checkpoints *c, const char *link, long update,
                                 struct tfm_error *err)
 {
     struct str path = { 0 }, temporary = { 0 };
-    char name[64];
-    snprintf(name, sizeof(name), PREFIX "%ld", update);
     enum tfm_status status = path_join(&path, c->folder.data, link, err);
     if (status == TFM_OK)
         status = str_printf(&temporary, err, "%s.tmp", path.data);
-    if (status == TFM_OK) {
-        unlink(temporary.data);
-        if (symlink(name, temporary.data) != 0 || rename(temporary.data, path.data) != 0)
-            status = err_io(err, "cannot write the link %s", path.data);
-        else
-            fsync(c->lock); /* the folder itself */
-    }
+    if (status == TFM_OK)
+        status = write_link(temporary.data, update, err);
+    if (status == TFM_OK && rename(temporary.data, path.data) != 0)
+        status = err_io(err, "cannot write the link %s", path.data);
+    fsync(c->lock);
     str_release(&path);
     str_release(&temporary);
     return status;

@@ -34,6 +34,10 @@ void checkpoint_abandon(const struct checkpoints *checkpoints, const char *model
 
 bool checkpoint_exists(const struct checkpoints *checkpoints, const char *link);
 
+/* Before the first files of checkpoint-N: a save that ends before `last` names one, the first of a training, is
+ * known by this, and checkpoint_init removes what it left. */
+enum tfm_status checkpoint_announce(const struct checkpoints *checkpoints, long update, struct tfm_error *err);
+
 /* Writes checkpoint-N, still without a name. */
 enum tfm_status checkpoint_write(const struct checkpoints *checkpoints, const struct train_state *state,
                                  const struct settings *settings, const struct params *params,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "nn/attn.h"
 #include "train/guide.h"
 
 #define MICRO_ROWS 1024
@@ -19,11 +20,12 @@ static size_t scratch_size(const struct config *c, const struct lanes_size *size
 {
     size_t l = (size_t)size->longest, rows = MICRO_ROWS + l * (size_t)size->copies, d = (size_t)c->d_model,
            f = config_inner_size(c);
-    size_t weights = (size_t)c->heads * l;        /* of attention, a row */
+    size_t n_keys = l;
     if (c->architecture == CONFIG_DECODER_ONLY) { /* all rows are its */
         rows *= 2;
-        weights *= 2;
+        n_keys *= 2;
     }
+    size_t weights = (size_t)c->heads * attn_row((int)n_keys); /* of attention, a row */
     size_t kept = (size_t)c->encoder_layers * (10 * d + f + weights) +
                   (size_t)c->decoder_layers * (17 * d + f + 2 * weights);
     size_t passing = 24 * d + f;

@@ -67,7 +67,7 @@ static enum tfm_status open_texts(struct building *b, uint64_t *n_pairs, struct 
     for (; b->n_texts < o->n_corpora; b->n_texts++) {
         char name[32];
         snprintf(name, sizeof(name), "shortlist-%d", b->n_texts + 1);
-        struct spool spool = { .folder = o->model, .name = name };
+        struct spool spool = { .folder = o->scratch != NULL ? o->scratch : "/tmp", .name = name };
         struct bitext *text = &b->texts[b->n_texts];
         struct tfm_corpus corpus = o->corpora[b->n_texts];
         corpus.alignment = NULL; /* is learnt here (lexicon.c) */

@@ -89,7 +89,8 @@ static enum tfm_status begin_spooling(struct spooling *s, const char *path, stru
 {
     s->more = true;
     TRY(is_command(path) ? run_command(s, path, err) : line_open(&s->reader, path, err));
-    return file_create(&s->writer, s->path.data, err);
+    return s->is_kept ? file_create(&s->writer, s->path.data, err)
+                      : file_create_unnamed(&s->writer, s->path.data, err);
 }
 
 /* A plain file is opened, for anything else spooling is begun. */

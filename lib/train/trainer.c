@@ -241,6 +241,7 @@ static enum tfm_status save(struct trainer *r, const bool *is_best, struct tfm_e
     if (!is_rewrite) {
         s->has_average = t->optimizer.average != NULL;
         TRY(check_weights(r, err));
+        TRY(checkpoint_announce(&t->checkpoints, s->update, err));
         TRY(checkpoint_write(&t->checkpoints, s, &t->settings, &t->params, &t->optimizer, t->pool, err));
     }
     TRY(keep_best(r, s, is_best, err));

@@ -200,11 +200,11 @@ static enum tfm_status resume(struct training *t, struct tfm_error *err)
     struct head_terms before = t->state.terms;
     head_terms_bind(t->head_losses, &t->state.terms, &t->options, &t->config);
     head_terms_resume(&t->state.terms, &before);
+    t->seconds_before = t->state.seconds; /* a part of the place */
     TRY(place_find(t, err));
     /* A later checkpoint was left by a run that was killed before it counted; if options have changed, it is
      * none of this training's. */
     TRY(checkpoint_prune(&t->checkpoints, INT_MAX, err));
-    t->seconds_before = t->state.seconds;
     t->saved_update = t->state.update;
     if (t->windows.n == 1)
         place_report_tally(t);

@@ -109,6 +109,8 @@ run 0 "their summary" score --summary -t "$de"
 is "counts lines" "$(head -n 1 "$dir/out")" "lines	512"
 is "and has the perplexity of the validation" "$(sed -n 's/^perplexity	\([0-9]*\.[0-9]\{3\}\).*/\1/p' "$dir/out")" \
     "$(echo "$valid" | sed 's/^\([0-9]*\.[0-9]\{3\}\).*/\1/')"
+printf '\n' | tell --input-format tsv --n-best 3 >"$dir/out"
+is "an empty line of columns stays one, also with --n-best" "$(wc -l <"$dir/out")" 1
 tell --n-best 3 "$dir/begun" >"$dir/list"
 run 0 "hypotheses scored again" score --n-best --n-best-feature S "$dir/list"
 check "have the scores that they were found with" awk '

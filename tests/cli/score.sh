@@ -101,4 +101,15 @@ wrong "units of no alignment" "option --alignment-of is for --alignment, which i
 wrong "the layer of no alignment" "option --alignment-layer is for --alignment, which is missing" score --alignment-layer 1 a b
 wrong "the output is an input" "would overwrite" score -o "$dir/de" "$dir/en" "$dir/de"
 
+{
+    paste "$dir/en" "$dir/de" | head -n 3
+    echo "no tab"
+} >"$dir/odd"
+run 1 "a bad line behind good ones" score --tsv "$dir/odd"
+is "what was read before it is scored" "$(wc -l <"$dir/out")" 3
+has "and it is named" "$dir/err" "$dir/odd: line 4: found no tab"
+cp -R "$model" "$dir/listed"
+echo damaged >"$dir/listed/shortlist.gz"
+run 0 "a shortlist is nothing that scores need" "$tfm" score -m "$dir/listed" "$dir/en" "$dir/de"
+
 finish

@@ -37,7 +37,9 @@ if command -v python3 >/dev/null; then
     check "--log-json is JSON with the fields of the man page" python3 - "$dir/a/log.json" <<'END'
 import json, sys
 events = [json.loads(line) for line in open(sys.argv[1])]
-assert all({"time", "event", "update", "epoch", "sentences", "seconds"} <= e.keys() for e in events)
+place = {"update", "epoch", "sentences", "seconds"}
+assert all({"time", "event"} <= e.keys() for e in events)
+assert all(place <= e.keys() if e["event"] != "note" else not place & e.keys() for e in events)
 progress = [e for e in events if e["event"] == "progress"]
 assert [e["update"] for e in progress] == [10, 20, 30, 40]
 assert all({"target_tokens", "loss", "learn_rate", "gradient_norm", "tokens_per_second", "seconds_left"} <= e.keys()
@@ -177,6 +179,12 @@ check "the model was written" test -s "$dir/f/weights.safetensors.gz"
 } | head -n 4 >/dev/null
 is "a closed pipe ends a training" "$(cat "$dir/status")" 141
 check "which is saved" test -e "$dir/g/checkpoints/last/state.json"
+mkfifo "$dir/fifo"
+head -n 1 "$dir/fifo" >"$dir/line" &
+run 0 "a log whose reader goes away" train "$dir/unread" --after 20u --disp-freq 1 --log-json "$dir/fifo"
+wait $!
+has "is given up" "$dir/err" "cannot write $dir/fifo: Broken pipe; going on without it"
+has "and the training goes on" "$dir/err" "Up. 20 "
 
 # ---- files in folders that are not there yet ----
 

@@ -259,4 +259,24 @@ check "which makes the link" $command
 check "and the training goes on" train "$dir/parts" --cpu-threads 2 --after 48u
 is "from there" "$(readlink "$dir/parts/checkpoints/last")" checkpoint-48
 
+# A first save that cannot export the model, as on a full disk, has no checkpoint to go on from.
+mkdir -p "$dir/first/weights.safetensors.gz"
+run 1 "a first save that fails" train "$dir/first" --cpu-threads 2 --after 15u
+check "leaves no checkpoint that counts" test ! -e "$dir/first/checkpoints/last"
+rmdir "$dir/first/weights.safetensors.gz"
+check "the same command begins again" train "$dir/first" --cpu-threads 2 --after 15u
+check "and 15 updates from the start" train "$dir/again" --cpu-threads 2 --after 15u
+equal_blocks "the first save" "$dir/again/checkpoints/last" "$dir/first/checkpoints/last"
+check "nothing is left of it" test ! -e "$dir/first/checkpoints/checkpoint-10" -a ! -e "$dir/first/checkpoints/last.tmp"
+
+# ---- time ----
+
+check "a training of a second or so" train "$dir/timed" --cpu-threads 2 --after 0.02min
+ended=$(readlink "$dir/timed/checkpoints/last")
+check "the same command" train "$dir/timed" --cpu-threads 2 --after 0.02min
+is "finds its time to be over" "$(readlink "$dir/timed/checkpoints/last")" "$ended"
+check "with validations and saves by the clock" train "$dir/timed" --cpu-threads 2 --after 0.02min --valid-freq 0.01min \
+    --save-freq 0.01min
+is "nothing is due that has been done" "$(readlink "$dir/timed/checkpoints/last")" "$ended"
+
 finish

@@ -142,4 +142,26 @@ for options in --replace-unk --allow-unk --quiet; do
     has "$options leaves forced characters as they are" "$dir/out" '^«😀» mein 😀x😀'
 done
 
+# ---- more results than a call has room for ----
+
+if (ulimit -v 450000 && "$tfm" --version) >/dev/null 2>&1; then
+    awk 'BEGIN { split("the dog sees a house and that man goes", word, " ")
+        srand(3)
+        for (i = 0; i < 24; i++) {
+            line = ""
+            for (j = 0; j < 400; j++)
+                line = line word[int(rand() * 8) + 1] " "
+            print line
+        } }' >"$dir/in"
+    many="--n-best -b 4 --max-length 450 --max-length-factor 1 --alignment hard --cpu-threads 1"
+    # shellcheck disable=SC2086
+    translate $many "$dir/in" >"$dir/expected"
+    # shellcheck disable=SC2086
+    (ulimit -v 450000 && "$tfm" translate -m "$model" $many "$dir/in") >"$dir/out" 2>"$dir/err"
+    is "little memory: the status" $? 0
+    same "little memory: the same text" "$dir/out" "$dir/expected"
+else
+    skip "little memory" "the program takes more than there would be"
+fi
+
 finish

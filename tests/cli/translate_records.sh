@@ -107,4 +107,10 @@ is "one note" "$(cat "$dir/err")" "tfm translate: $dir/malformed: line 1: not va
 is "and an object for each" "$(grep -c '^{"text": ".*}$' "$dir/out")" 2
 has "other fields are repaired, too" "$dir/out" "\"id\": \"$(printf '\357\277\275')\""
 
+printf '{"text": "the\\u0000dog", "raw": "a\\u0000b"}\n' >"$dir/nul"
+run 0 "NUL bytes in strings" translate --input-format jsonl "$dir/nul"
+has "come out as they were" "$dir/out" '"raw": "a\\u0000b"}$'
+printf 'the dog\n' | translate >"$dir/plain"
+has "or are read as spaces" "$dir/out" "\"text\": \"$(cat "$dir/plain")\""
+
 finish

@@ -105,4 +105,16 @@ check "18 more, on one thread" train "$dir/parts" --positions relative --dropout
 same "12 + 18 updates: weights" "$dir/whole/checkpoints/last/weights.safetensors" \
     "$dir/parts/checkpoints/last/weights.safetensors"
 
+# ---- many heads and short pairs ----
+
+awk 'BEGIN { srand(1)
+    for (i = 0; i < 400; i++) {
+        line = ""
+        for (j = 0; j < 16; j++)
+            line = line substr("abcdefghijklmnopqrst", int(rand() * 20) + 1, 1) " "
+        print line
+    } }' >"$dir/letters"
+run 0 "the weights of many heads have room" "$tfm" train --quiet -m "$dir/heads" -t "$dir/letters" "$dir/letters" \
+    --vocab-type bpe --vocab-size 44 --heads 128 --max-length 16 --mini-batch-words 4000 --cpu-threads 1 --after 1u
+
 finish
