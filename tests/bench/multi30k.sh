@@ -1,6 +1,7 @@
 # multi30k.sh: what ablation.sh and lengths.sh share; read with `.` from the root of the project. Small models are trained on
 # Multi30k English-German, lower-cased and tokenised, all with one joint BPE vocabulary of 10,000 pieces and the settings of
 # the preset tiny; sacreBLEU judges the tokens as they are. A training that was stopped goes on, one that ended is left alone.
+# GEMM=bf16 trains with other products (tfm train --gemm).
 #   $build $tfm $data (text) $vocab $updates $threads $work (what is kept, a folder for these numbers)
 build=$(cd "${TFM_BUILD:-build}" && pwd)
 tfm=$build/tfm
@@ -39,7 +40,7 @@ with_settings() {
     model=$1
     shift
     run "$tfm" train --quiet -m "$model" -t "$data/train.en" "$data/train.de" -v "$vocab" "$vocab" --preset tiny --dropout 0.15 \
-        --mini-batch-words 1024 --learn-rate 0.002 --lr-warmup "$((updates / 7 + 1))u" "$@"
+        --gemm "${GEMM:-own}" --mini-batch-words 1024 --learn-rate 0.002 --lr-warmup "$((updates / 7 + 1))u" "$@"
 }
 
 # train NAME OPTION...: into $work/NAME/model
