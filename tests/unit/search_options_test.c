@@ -279,6 +279,12 @@ static void test_lengths(const struct tfm_model *model)
         cropped += found[i].cropped;
     }
     CHECK(parts == 0 && cropped > 3 && !found[0].cropped, "%d long lines are cropped, none is cut", cropped);
+    struct tfm_error err;
+    int unscored = 0;
+    CHECK(tfm_score(t, lines, lines, N_LINES, &found, &err) == TFM_OK, "scores");
+    for (int i = 0; i < N_LINES; i++)
+        unscored += found[i].n_hypotheses == 0;
+    CHECK(unscored >= cropped, "%d pairs are too long to be scored: nothing is cropped there", unscored);
     tfm_translator_free(t);
 }
 
