@@ -111,7 +111,7 @@ static const struct option_spec options[] = {
     { .name = "attention-window", FIELD(options.attention_window), .argument = "N", .min = 0, .max = 1000000,
       .standard = "0, any distance", .help = "self-attention sees so many pieces to each side" },
     { .name = "positions", FIELD(options.positions),
-      .argument = "sinusoidal|interleaved|learned|rope|alibi|relative|none",
+      .argument = "sinusoidal|interleaved|learned|rope|alibi|relative|none", PRESET,
       .help = "how positions are told: by sinusoids (in two halves, or interleaved) or learned vectors added to embeddings, by "
               "rotating queries and keys (RoPE), or by biases that grow with the distance (ALiBi) or are learned "
               "(as in T5)" },

@@ -346,6 +346,7 @@ enum tfm_positions {      /* how a model tells positions; formulas in tfm-model(
     TFM_POSITIONS_ALIBI,       /* scores of self-attention less by the distance (Press et al. 2021) */
     TFM_POSITIONS_RELATIVE,    /* ... plus what was learned for the distance (Raffel et al. 2020) */
     TFM_POSITIONS_NONE,
+    TFM_POSITIONS_PRESET
 };
 
 enum tfm_event_kind {
@@ -482,7 +483,8 @@ struct tfm_train_options {
                                   a product, or by a product behind a matrix (Luong et al. 2015). Default
                                   TFM_RNN_ADDITIVE */
     enum tfm_tie tie;          /* TFM_TIE_ALL needs one vocabulary for both sides */
-    enum tfm_positions positions; /* Default TFM_POSITIONS_HALVES */
+    enum tfm_positions positions; /* Default TFM_POSITIONS_PRESET: the preset's, or TFM_POSITIONS_HALVES where those
+                                  are TFM_POSITIONS_ROPE and attention is additive or a head's width odd */
     enum tfm_attention_function attention_function; /* Default TFM_ATTENTION_DOT */
     enum tfm_attention_scale attention_scale; /* scores of TFM_ATTENTION_DOT are divided by the square root of a head's
                                   width, or not. Default TFM_SCALE_SQRT */

@@ -627,12 +627,13 @@ bool config_preset(struct config *config, const char *name)
         int encoder_layers, decoder_layers, d_model, ffn_dim, heads;
         bool pre_norm;
         enum tfm_cell cell;
+        enum tfm_positions positions;
         double dropout;
     } presets[] = {
-        { "tiny", 4, 4, 128, 256, 4, true, TFM_CELL_ATTENTION, 0.15 },
-        { "small", 6, 2, 256, 1024, 8, true, TFM_CELL_ATTENTION, 0.1 },
-        { "base", 6, 6, 512, 2048, 8, true, TFM_CELL_ATTENTION, 0.1 },
-        { "student", 6, 2, 256, 1536, 8, false, TFM_CELL_SSRU, 0 },
+        { "tiny", 4, 4, 128, 256, 4, true, TFM_CELL_ATTENTION, TFM_POSITIONS_ROPE, 0.15 },
+        { "small", 6, 2, 256, 1024, 8, true, TFM_CELL_ATTENTION, TFM_POSITIONS_ROPE, 0.1 },
+        { "base", 6, 6, 512, 2048, 8, true, TFM_CELL_ATTENTION, TFM_POSITIONS_HALVES, 0.1 },
+        { "student", 6, 2, 256, 1536, 8, false, TFM_CELL_SSRU, TFM_POSITIONS_HALVES, 0 },
     };
     for (size_t i = 0; i < sizeof(presets) / sizeof(presets[0]); i++) {
         const struct preset *p = &presets[i];
@@ -647,6 +648,7 @@ bool config_preset(struct config *config, const char *name)
             .activation = TFM_ACTIVATION_RELU,
             .pre_norm = p->pre_norm,
             .decoder_cell = p->cell,
+            .positions = p->positions,
             .norm_epsilon = 1e-5,
             .scale_embedding = true,
             .tie = TFM_TIE_ALL,

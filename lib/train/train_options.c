@@ -78,7 +78,7 @@ void tfm_train_options_init(struct tfm_train_options *options)
         .rnn_cell = TFM_RNN_GRU,
         .rnn_attention = TFM_RNN_ADDITIVE,
         .tie = TFM_TIE_ALL,
-        .positions = TFM_POSITIONS_HALVES,
+        .positions = TFM_POSITIONS_PRESET,
         .max_positions = DEFAULT_POSITIONS,
         .dropout = -1,
         .attention_dropout = -1,
@@ -114,7 +114,7 @@ static enum tfm_status check_choices(const struct tfm_train_options *o, struct t
         { "rnn_cell", (int)o->rnn_cell, 0, TFM_RNN_LSTM },
         { "rnn_attention", (int)o->rnn_attention, 0, TFM_RNN_GENERAL },
         { "tie", (int)o->tie, 0, TFM_TIE_NONE },
-        { "positions", (int)o->positions, 0, TFM_POSITIONS_NONE },
+        { "positions", (int)o->positions, 0, TFM_POSITIONS_PRESET },
         { "attention_function", (int)o->attention_function, 0, TFM_ATTENTION_ADDITIVE },
         { "attention_scale", (int)o->attention_scale, 0, TFM_SCALE_NONE },
         { "lr_decay", (int)o->lr_decay, 0, TFM_DECAY_NONE },
@@ -374,7 +374,7 @@ static enum tfm_status check_arch(const struct tfm_train_options *o, struct tfm_
         { "--attention", o->attention_function != TFM_ATTENTION_DOT, ATTENTION },
         { "--attention-scale", o->attention_scale != TFM_SCALE_SQRT, ATTENTION },
         { "--attention-window", o->attention_window != 0, TRANSFORMER | ENCODER },
-        { "--positions", o->positions != TFM_POSITIONS_HALVES, ATTENTION },
+        { "--positions", o->positions != TFM_POSITIONS_PRESET, ATTENTION },
         { "--max-positions", o->max_positions != DEFAULT_POSITIONS, ATTENTION },
         { "--norm", o->norm != TFM_LAYER_NORM, ATTENTION },
         { "--activation", o->activation != TFM_ACTIVATION_RELU, ATTENTION },
@@ -398,6 +398,12 @@ static enum tfm_status check_arch(const struct tfm_train_options *o, struct tfm_
     return TFM_OK;
 }
 
+/* Rotary positions turn pairs of columns, and distances show in dot products. */
+static bool can_rotate(const struct config *c)
+{
+    return c->attention_function == TFM_ATTENTION_DOT && c->d_model / c->heads % 2 == 0;
+}
+
 /* What tells pieces apart goes together. */
 static enum tfm_status check_attention(const struct tfm_train_options *o, const struct config *c,
                                        struct tfm_error *err)
@@ -414,7 +420,7 @@ static enum tfm_status check_attention(const struct tfm_train_options *o, const 
         return err_set(
             err, TFM_EINVAL,
             "--positions rope is for --attention dot, and this is additive: distances show in dot products");
-    if (o->positions == TFM_POSITIONS_ROPE && c->d_model / c->heads % 2 != 0)
+    if (o->positions == TFM_POSITIONS_ROPE && !can_rotate(c))
         return err_set(
             err, TFM_EINVAL,
             "--positions rope turns pairs of columns, but a head is %d wide with --dim-model %d and "
@@ -583,7 +589,10 @@ void train_options_config(struct config *config, const struct tfm_train_options 
     config->attention_scale = options->attention_scale;
     config->kv_heads = options->kv_heads < config->heads ? options->kv_heads : 0;
     config->attention_window = options->attention_window;
-    config->positions = options->positions;
+    if (options->positions != TFM_POSITIONS_PRESET)
+        config->positions = options->positions;
+    else if (config->positions == TFM_POSITIONS_ROPE && !can_rotate(config))
+        config->positions = TFM_POSITIONS_HALVES;
     if (config->positions == TFM_POSITIONS_LEARNED)
         config->max_positions = options->max_positions;
     switch (options->arch) {

@@ -39,6 +39,10 @@ options() {
         exit 2
         ;;
     esac
+    case $1 in
+    rnn | none | rope | alibi | relative | learned) ;;
+    *) echo --positions sinusoidal ;;
+    esac
 }
 
 # number FIELD FORMAT: the first of this name in $new/model.json

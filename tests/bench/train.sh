@@ -51,8 +51,8 @@ sizes() {
 
 # Each prints its speed. run_tfm SHAPE GEMM
 run_tfm() {
-    timed 900 "$tfm" train --preset "$1" -t data/train.en data/train.de -m "$model/tfm" -v "$vocab.spm" "$vocab.spm" --dropout 0.3 \
-        --mini-batch-words 4096 --cpu-threads "$threads" --after "$((updates + skip))u" --disp-freq "${skip}u" --save-freq 1000000u --gemm "$2"
+    timed 900 "$tfm" train --preset "$1" --positions sinusoidal -t data/train.en data/train.de -m "$model/tfm" \
+        -v "$vocab.spm" "$vocab.spm" --dropout 0.3 --mini-batch-words 4096 --cpu-threads "$threads" --after "$((updates + skip))u" --disp-freq "${skip}u" --save-freq 1000000u --gemm "$2"
     rm -rf "$model/tfm"
     sed -n 's/.*: \([0-9.]*\) words\/s.*/\1/p' "$model/log" | tail -n +2 | awk '{ s += 1 / $1 } END { if (s > 0) printf "%.0f\n", NR / s }'
 }
