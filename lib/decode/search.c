@@ -125,8 +125,8 @@ static size_t scratch_of(const struct search_options *options, const struct net 
     size_t rows = (source + beam) * (24 * d + config_inner_size(c));
     size_t packed = 2 * d / (size_t)c->heads; /* a key and a value of one head */
     size_t source_row = attn_row((int)source), limit_row = attn_row((int)limit);
-    size_t attention = source_row * (source + packed) + (source_row + limit_row) * packed +
-                       beam * (limit_row + source_row) * (1 + d);
+    size_t columns = beam * d > packed ? beam * d : packed;
+    size_t attention = source_row * (source + packed) + (limit_row + source_row) * (beam + columns);
     attention += 2 * (size_t)c->heads * (source + limit); /* biases of distances */
     size_t lists = sizeof(int) * (4 * source + beam * (source + 3 * limit + 48)) +
                    2 * (source + beam) * sizeof(struct attn_segment) +

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 toy_corpus "$dir/toy"
 en=$dir/toy/en
 cat "$en" "$dir/toy/de" >"$dir/both"
-sizes="--dim-emb 32 --dim-ffn 64 --heads 2 --enc-depth 2 --cpu-threads 2"
+sizes="--dim-emb 32 --dim-ffn 64 --heads 2 --enc-depth 2 --positions sinusoidal --cpu-threads 2"
 
 # train FOLDER OPTION...
 train() {

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/lib.sh
 toy_corpus "$dir/toy"
 de=$dir/toy/de
-sizes="--dim-emb 32 --dim-ffn 64 --heads 2 --dec-depth 2 --cpu-threads 2"
+sizes="--dim-emb 32 --dim-ffn 64 --heads 2 --dec-depth 2 --positions sinusoidal --cpu-threads 2"
 
 # train FOLDER OPTION...
 train() {

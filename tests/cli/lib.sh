@@ -122,7 +122,7 @@ toy_corpus() {
 # train_mini FOLDER: trains a very small model on the toy corpus, in a second or two
 train_mini() {
     toy_corpus "$dir/toy"
-    "$tfm" train -t "$dir/toy/en" "$dir/toy/de" -m "$1" --dim-model 32 --dim-ffn 64 --heads 2 --enc-depth 2 \
+    "$tfm" train -t "$dir/toy/en" "$dir/toy/de" -m "$1" --positions sinusoidal --dim-model 32 --dim-ffn 64 --heads 2 --enc-depth 2 \
         --dec-depth 2 --vocab-size 200 --mini-batch-words 1000 --after 150u --learn-rate 0.01 --lr-warmup 30 \
         --dropout 0 --exponential-smoothing 0.05 --cpu-threads 2 --quiet
 }
