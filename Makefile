@@ -79,7 +79,7 @@ tests: all $(TESTS) ## build the unit tests too
 demo: all ## translate a few sentences with the model that comes with tfm
 	@TFM_BUILD=$(abspath $(BUILD)) sh data/demo.sh
 
-check: tests ## run the tests (about a minute)
+check: tests ## run the tests (some minutes)
 	@TFM_BUILD=$(abspath $(BUILD)) sh tests/run.sh
 
 check-long: tests ## run the tests under sanitizers and valgrind too
